@@ -1,0 +1,303 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * What every other part stands on: settings, the state of one CPU, and
+ * the memory that lasts from the begin probe to the end probe.
+ *
+ * Everything here runs with interrupts masked on the CPU whose state it
+ * touches, so the state of a CPU needs no lock; only an NMI could come
+ * in between, and SystemTap's busy context turns that away and counts it.
+ */
+#ifndef LK_BASE_H
+#define LK_BASE_H
+
+#include <linux/version.h>
+#include <linux/types.h>
+#include <linux/sched.h>
+#include <linux/sched/task_stack.h>
+#include <linux/sched/clock.h>
+#include <linux/sched/signal.h>
+#include <linux/timekeeping.h>
+#include <linux/percpu.h>
+#include <linux/preempt.h>
+#include <linux/hardirq.h>
+#include <linux/gfp.h>
+#include <linux/mm.h>
+#include <linux/log2.h>
+#include <linux/hash.h>
+#include <linux/string.h>
+#include <linux/uaccess.h>
+#include <linux/spinlock.h>
+#include <linux/mutex.h>
+#include <linux/rwsem.h>
+#include <linux/semaphore.h>
+#include <linux/rtmutex.h>
+#include <linux/percpu-rwsem.h>
+#include <linux/kallsyms.h>
+#include <linux/cgroup.h>
+#include <linux/list_sort.h>
+#include <linux/cred.h>
+#include <linux/capability.h>
+#include <linux/pid.h>
+#include <linux/nmi.h>
+#include <linux/kprobes.h>
+#include <asm/unwind.h>
+
+#ifndef CONFIG_X86_64
+#error "locktap: only x86-64 kernels are supported"
+#endif
+#ifndef CONFIG_UNWINDER_ORC
+#error "locktap: this kernel has no ORC unwinder (CONFIG_UNWINDER_ORC): callers and stacks cannot be had"
+#endif
+
+/*
+ * An interrupt inside a handler would lose its lock events without a
+ * count. With interrupts masked in handlers only NMIs are turned away,
+ * and those are counted; the count must not end the script, it is told
+ * in the loss line instead.
+ */
+#undef INTERRUPTIBLE
+#define INTERRUPTIBLE 0
+#undef MAXSKIPPED
+#define MAXSKIPPED 0x7ffffffe
+
+/* Table sizes, all settable with stap's -D. */
+#ifndef LOCKTAP_RECORDS		/* records of one CPU */
+#define LOCKTAP_RECORDS 1024
+#endif
+#ifndef LOCKTAP_WAITS		/* sleeping-lock waits open at one time */
+#define LOCKTAP_WAITS 4096
+#endif
+#ifndef LOCKTAP_STACKS		/* different stacks */
+#define LOCKTAP_STACKS 4096
+#endif
+#ifndef LOCKTAP_FRAMES		/* return addresses whose frame size is known */
+#define LOCKTAP_FRAMES 8192
+#endif
+#define LK_DEPTH 64		/* frames kept of one stack */
+#define LK_BUCKETS 40		/* log2 buckets of ns: up to 2^40 ns, 18 minutes */
+
+#if LOCKTAP_RECORDS < 1 || LOCKTAP_RECORDS > 32768
+#error "locktap: LOCKTAP_RECORDS must be 1 to 32768"
+#endif
+#if LOCKTAP_WAITS < 8 || LOCKTAP_WAITS > (1 << 20)
+#error "locktap: LOCKTAP_WAITS must be 8 to 1048576"
+#endif
+#if LOCKTAP_STACKS < 1 || LOCKTAP_STACKS > (1 << 20)
+#error "locktap: LOCKTAP_STACKS must be 1 to 1048576"
+#endif
+#if LOCKTAP_FRAMES < 1024 || LOCKTAP_FRAMES > (1 << 20) || (LOCKTAP_FRAMES & (LOCKTAP_FRAMES - 1))
+#error "locktap: LOCKTAP_FRAMES must be a power of two from 1024 to 1048576"
+#endif
+
+/* The flags of the kernel's contention_begin tracepoint. */
+#define LK_F_SPIN 0x01u
+#define LK_F_READ 0x02u
+#define LK_F_WRITE 0x04u
+#define LK_F_RT 0x08u
+#define LK_F_PERCPU 0x10u
+#define LK_F_MUTEX 0x20u
+/* Ours: the wait was seen at the entry of the slow path, by a kprobe. */
+#define LK_F_ENTRY 0x100u
+
+enum lk_kind {
+	LK_SPIN,
+	LK_RWLOCK,
+	LK_MUTEX,
+	LK_RWSEM,
+	LK_SEM,
+	LK_RTMUTEX,
+	LK_PERCPU_RWSEM,
+	LK_RQSPIN,
+	LK_KINDS
+};
+
+static const char *const lk_kind_name[LK_KINDS] = {
+	"spin", "rwlock", "mutex", "rwsem", "sem", "rtmutex", "percpu_rwsem", "rqspinlock",
+};
+
+/* "w" is the writer of a lock that readers can share, "x" has no readers. */
+static const char *const lk_mode_name[] = { "x", "r", "w" };
+enum lk_mode { LK_X, LK_R, LK_W };
+
+enum lk_op { LK_NONE, LK_BEGIN, LK_END, LK_RELEASE };
+
+static const char *const lk_op_name[] = { "", "contention_begin", "contention_end",
+					  "contended_release" };
+
+/* One wait that has begun and is not over. */
+struct lk_wait {
+	struct task_struct *task;
+	unsigned long lock;
+	u64 begin_ns;
+	u64 phase_ns;		/* when the present phase began */
+	u64 spin_ns;		/* spun in the phases that are over */
+	u32 flags;		/* of the last begin */
+	u32 skipped;		/* stap's skip count at the begin */
+	s32 owner;		/* who held the lock at the begin */
+	s32 tid;
+	u8 kind;
+	u8 mode;
+	u8 level;		/* 0 task, 1 softirq, 2 hardirq, 3 NMI */
+	u8 spinning : 1;
+	u8 inner : 1;		/* on the internal lock of an outer wait */
+	u8 tentative : 1;	/* may turn out not to wait at all */
+};
+
+/* What the last begin or end on this CPU was: the probe variables. */
+struct lk_event {
+	struct task_struct *task;
+	unsigned long lock;
+	u64 wait_ns;
+	u64 spin_ns;
+	u64 block_ns;
+	s64 ret;
+	s32 owner;
+	u8 op;
+	u8 kind;
+	u8 mode;
+	u8 valid;		/* the user's handler is to run */
+	u8 at_return;		/* seen by a return probe */
+};
+
+/* Counts of one CPU; the loss line is their sum. */
+struct lk_counts {
+	u64 seen;		/* waits over, after the filters */
+	u64 recorded;
+	u64 filtered;		/* kinds, only, pid */
+	u64 brief;		/* shorter than min_us */
+	u64 full;		/* lost: record table full */
+	u64 waits_full;		/* lost: no place to keep an open wait */
+	u64 stacks_full;	/* recorded, without their stack */
+	u64 deep;		/* recorded, stack cut at LK_DEPTH */
+	u64 unmatched;		/* an end without begin, or a begin whose end never came */
+	u64 inner;
+	u64 entries;		/* slow path entered, its end cannot be seen */
+	u64 queued;		/* ... of which the tracepoint told after all */
+	u64 walks;		/* stacks that had to be walked */
+	u64 known;		/* stacks that were recognised */
+};
+
+#define LK_SPIN_DEPTH 12
+
+struct lk_rec;
+
+struct lk_table {
+	struct lk_rec **chunks;
+	u16 *index;
+	u32 used;
+};
+
+struct lk_cpu {
+	struct lk_event ev;
+	u32 nspin;
+	u32 in_record;
+	struct lk_wait spin[LK_SPIN_DEPTH];
+	struct lk_counts counts;
+	struct lk_table table[2];	/* the second only with interval reports */
+};
+
+/* Where a handler was called, for what needs registers or the stack. */
+struct lk_at {
+	struct pt_regs *regs;		/* NULL at a tracepoint */
+	unsigned long return_ip;	/* at a function's return: where it returns to */
+};
+
+/* In a function body only, where SystemTap's context is known. */
+#define LK_AT(c)                                                                               \
+	(&(struct lk_at){ .regs = (c)->kregs,                                                  \
+			  .return_ip = (c)->probe_type == stp_probe_type_kretprobe ?           \
+					       get_kretprobe_retaddr((c)->ips.krp.pi) : 0 })
+
+/* SystemTap's count of probe hits it had to skip; set by lk_kernel_init(). */
+static atomic_t *lk_skipped;
+
+/* Filled by lk_start() in a begin probe, only read by the hot path. */
+static struct lk_cpu **lk_cpus;
+static unsigned int lk_nr_cpus;
+
+static struct {
+	unsigned long text, etext;		/* kernel image */
+	unsigned long sched_text, sched_etext;
+	unsigned long percpu, percpu_size;	/* static per-CPU area: template, bytes */
+	unsigned long percpu_min, percpu_max;	/* ... of all CPUs */
+	unsigned long resilient, resilient_size;	/* resilient_queued_spin_lock_slowpath */
+	bool prepared;				/* the pending waiter's end is probed */
+	bool virt_spin;				/* this guest uses the test-and-set lock */
+} lk_kernel;
+
+static inline struct lk_cpu *lk_this_cpu(void)
+{
+	unsigned int cpu = smp_processor_id();
+
+	if (unlikely(!lk_cpus || cpu >= lk_nr_cpus))
+		return NULL;
+	return lk_cpus[cpu];
+}
+
+static inline u64 lk_now_ns(void)
+{
+	return ktime_get_mono_fast_ns();
+}
+
+static inline u32 lk_skips(void)
+{
+	return atomic_read(lk_skipped);
+}
+
+/*
+ * 0 task, 1 softirq, 2 hardirq, 3 NMI. A kprobe made of a breakpoint runs
+ * as if in an NMI (irqentry_nmi_enter): what it interrupted is meant.
+ */
+static inline unsigned int lk_level(const struct lk_at *at)
+{
+	unsigned long count = preempt_count();
+
+	if (at->regs && count & NMI_MASK)
+		count -= NMI_OFFSET + HARDIRQ_OFFSET;
+	if (likely(!(count & (NMI_MASK | HARDIRQ_MASK | SOFTIRQ_OFFSET))))
+		return 0;
+	return count & NMI_MASK ? 3 : count & HARDIRQ_MASK ? 2 : 1;
+}
+
+/*
+ * Memory is taken in the begin probe, in pieces small enough for the page
+ * allocator to have them at once, and given back in the end probe: begin
+ * probes run with interrupts masked and cannot wait for memory.
+ */
+#define LK_PIECE_ORDER 3
+#define LK_PIECE_BYTES (PAGE_SIZE << LK_PIECE_ORDER)
+
+struct lk_piece {
+	struct lk_piece *next;
+	unsigned int order;
+};
+
+static struct lk_piece *lk_pieces;
+
+static void *lk_alloc(size_t bytes)
+{
+	unsigned int order = get_order(bytes + sizeof(struct lk_piece));
+	struct lk_piece *p;
+
+	p = (void *)__get_free_pages(GFP_NOWAIT | __GFP_ZERO | __GFP_NOWARN, order);
+	if (!p)
+		return NULL;
+	p->order = order;
+	p->next = lk_pieces;
+	lk_pieces = p;
+	return p + 1;
+}
+
+static void lk_free_all(void)
+{
+	struct lk_piece *p, *next;
+
+	WRITE_ONCE(lk_cpus, NULL);
+	for (p = lk_pieces; p; p = next) {
+		next = p->next;
+		free_pages((unsigned long)p, p->order);
+	}
+	lk_pieces = NULL;
+}
+
+#endif

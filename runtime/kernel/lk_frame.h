@@ -1,0 +1,293 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Callers and stacks at the price of a few loads.
+ *
+ * In code unwound through the stack pointer (nearly all of the kernel) a
+ * return address alone tells how far its frame's own return address lies
+ * above it. The ORC unwinder tells that distance once; from then on a
+ * stack is followed by table look-ups. A frame for which the distance is
+ * not fixed (frame pointer, register frame, change of stack, a return
+ * address replaced by a return probe) is marked and always unwound.
+ */
+#ifndef LK_FRAME_H
+#define LK_FRAME_H
+
+#include "lk_base.h"
+
+#define LK_FR_SKIP 1u		/* a lock function, or this module itself */
+#define LK_FR_END 2u		/* the outermost frame */
+#define LK_FR_VARIES 4u		/* distance not fixed: unwind */
+#define LK_FR_OWN 8u		/* this module, or the tracepoint's own function */
+#define LK_FR_KNOWN 16u		/* keeps the word of a first entry from being 0 */
+
+/*
+ * An entry is one word, so it is read and written whole: low half of the
+ * return address (the upper one is all ones in kernel and modules), flags,
+ * distance in words. Written once; only LK_FR_VARIES is ever added.
+ */
+static u64 lk_frames[LOCKTAP_FRAMES];
+
+#define LK_FR(ip32, flags, words) ((u64)(ip32) << 32 | (u64)(flags) << 16 | (words))
+#define LK_FR_IP(e) ((u32)((e) >> 32))
+#define LK_FR_FLAGS(e) ((u32)((e) >> 16) & 0xffff)
+#define LK_FR_WORDS(e) ((u32)(e) & 0xffff)
+#define LK_FR_PROBES 8
+
+/* The same address as an interrupted instruction, not a return address. */
+#define LK_AS_PROBED(ip32) ((ip32) ^ 0x80000000u)
+
+#define LK_IP(ip32) (0xffffffff00000000ul | (ip32))
+
+struct lk_cursor {
+	unsigned long *slot;	/* where ip is stored; for `probed`, the stack pointer */
+	unsigned long ip;
+	bool probed;
+};
+
+static inline bool lk_is_text(unsigned long ip)
+{
+	return ip >> 32 == 0xffffffff && (u32)ip >= 0x80000000u;
+}
+
+static inline u64 *lk_frame_find(u32 ip32)
+{
+	u32 h = hash_32(ip32, ilog2(LOCKTAP_FRAMES));
+	unsigned int i;
+
+	for (i = 0; i < LK_FR_PROBES; i++) {
+		u64 *e = &lk_frames[(h + i) & (LOCKTAP_FRAMES - 1)];
+
+		if (LK_FR_IP(READ_ONCE(*e)) == ip32)
+			return e;
+	}
+	return NULL;
+}
+
+static const char *const lk_lock_prefix[] = {
+	"mutex_", "__mutex_", "ww_mutex_", "__ww_mutex_", "down", "__down", "___down", "up_",
+	"rwsem_", "rt_spin_", "rtlock_", "percpu_down_",
+	"percpu_rwsem_", "__percpu_",
+};
+
+/* LK_FR_OWN and LK_FR_SKIP of an address. Seldom: once for each. */
+static u32 lk_frame_class(unsigned long ip)
+{
+	char sym[KSYM_SYMBOL_LEN];
+	unsigned int i;
+
+	if (within_module(ip, THIS_MODULE))
+		return LK_FR_OWN | LK_FR_SKIP;
+	if (in_lock_functions(ip))
+		return LK_FR_SKIP;
+	sprint_symbol_no_offset(sym, ip - 1);
+	if (!strncmp(sym, "__traceiter_", 12) || !strncmp(sym, "__probestub_", 12))
+		return LK_FR_OWN | LK_FR_SKIP;
+	if (!strncmp(sym, "rt_mutex_", 9) || !strncmp(sym, "__rt_mutex_", 11))
+		return LK_FR_SKIP;	/* partly outside .sched.text */
+	if (ip < lk_kernel.sched_text || ip >= lk_kernel.sched_etext)
+		return 0;
+	for (i = 0; i < ARRAY_SIZE(lk_lock_prefix); i++)
+		if (!strncmp(sym, lk_lock_prefix[i], strlen(lk_lock_prefix[i])))
+			return LK_FR_SKIP;
+	return 0;
+}
+
+static void lk_frame_learn(u32 ip32, unsigned long ip, u32 flags, unsigned long words)
+{
+	u32 h = hash_32(ip32, ilog2(LOCKTAP_FRAMES));
+	u64 entry, *e = lk_frame_find(ip32);
+	unsigned int i;
+
+	if (words > 0xffff)
+		flags = LK_FR_VARIES;
+	if (e) {
+		u64 old = READ_ONCE(*e);
+
+		if (flags & LK_FR_VARIES || LK_FR_WORDS(old) != words ||
+		    (LK_FR_FLAGS(old) & LK_FR_END) != (flags & LK_FR_END))
+			WRITE_ONCE(*e, old | (u64)LK_FR_VARIES << 16);
+		return;
+	}
+	flags |= lk_frame_class(ip);
+	entry = LK_FR(ip32, flags | LK_FR_KNOWN, flags & LK_FR_VARIES ? 0 : words);
+	for (i = 0; i < LK_FR_PROBES; i++) {
+		u64 *place = &lk_frames[(h + i) & (LOCKTAP_FRAMES - 1)];
+
+		if (!READ_ONCE(*place) && cmpxchg(place, 0, entry) == 0)
+			return;
+	}
+	/* No room: this address is unwound each time. */
+}
+
+static inline bool lk_same_stack(const void *a, const void *b)
+{
+	return ((unsigned long)a ^ (unsigned long)b) < THREAD_SIZE;
+}
+
+/*
+ * Unwind from `from` outwards; store return addresses, leaving out the
+ * innermost ones of class `skip`, and learn the frames passed.
+ */
+static unsigned int lk_unwind(const struct lk_cursor *from, struct pt_regs *regs, u32 skip,
+			      u32 *ips, unsigned int max)
+{
+	struct unwind_state st;
+	unsigned long ip, prev_ip = 0, *slot, *prev_slot = NULL;
+	bool prev_probed = false, started = false, below = true;
+	unsigned int n = 0, steps = 0;
+
+	if (from->probed) {
+		prev_ip = from->ip;
+		prev_slot = from->slot;
+		prev_probed = true;
+		started = true;
+	}
+	unwind_start(&st, current, regs, regs ? NULL : from->slot - 1);
+	if (regs && !unwind_done(&st))
+		unwind_next_frame(&st);		/* leaves the probed instruction */
+	for (; !unwind_done(&st) && steps < 4 * LK_DEPTH; unwind_next_frame(&st), steps++) {
+		bool fixed = !st.regs && st.sp;
+
+		ip = unwind_get_return_address(&st);
+		if (!ip)
+			break;
+		slot = fixed ? (unsigned long *)st.sp - 1 : NULL;
+		if (prev_ip) {
+			u32 key = prev_probed ? LK_AS_PROBED((u32)prev_ip) : (u32)prev_ip;
+
+			if (!prev_slot || !slot || !lk_same_stack(slot, prev_slot) ||
+			    slot <= prev_slot || READ_ONCE_NOCHECK(*slot) != ip)
+				lk_frame_learn(key, prev_ip, LK_FR_VARIES, 0);
+			else
+				lk_frame_learn(key, prev_ip, 0, slot - prev_slot);
+		}
+		prev_ip = ip;
+		prev_slot = slot;
+		prev_probed = false;
+		started = true;
+		if (below) {
+			u64 *e = lk_frame_find((u32)ip);
+
+			below = (e ? LK_FR_FLAGS(*e) : lk_frame_class(ip)) & skip;
+			if (below)
+				continue;
+		}
+		/* One frame more than wanted, to learn the last one's distance. */
+		if (n >= max)
+			return n;
+		ips[n++] = (u32)ip;
+	}
+	if (started && unwind_done(&st) && !unwind_error(&st) && prev_ip && !prev_probed)
+		lk_frame_learn((u32)prev_ip, prev_ip, LK_FR_END, 0);
+	return n;
+}
+
+/* The same, by the frames learnt. Innermost first; `max` 1 gives the caller alone. */
+static unsigned int lk_walk(struct lk_cpu *cpu, struct lk_cursor at, struct pt_regs *regs,
+			    u32 skip, u32 *ips, unsigned int max)
+{
+	const struct lk_cursor from = at;
+	unsigned int n = 0, steps;
+	bool below = true;
+
+	for (steps = 0; steps < 2 * LK_DEPTH; steps++) {
+		u32 key = at.probed ? LK_AS_PROBED((u32)at.ip) : (u32)at.ip;
+		u64 entry, *e = lk_frame_find(key);
+		u32 flags;
+
+		if (unlikely(!e))
+			goto unwind;
+		entry = READ_ONCE(*e);
+		flags = LK_FR_FLAGS(entry);
+		if (!at.probed) {
+			if (below)
+				below = flags & skip;
+			if (!below) {
+				ips[n++] = (u32)at.ip;
+				if (n >= max)
+					break;
+			}
+		}
+		if (flags & LK_FR_END)
+			break;
+		if (unlikely(flags & LK_FR_VARIES))
+			goto unwind;
+		at.slot += LK_FR_WORDS(entry);
+		if (unlikely(!lk_same_stack(at.slot, from.slot)))
+			goto unwind;
+		at.ip = READ_ONCE_NOCHECK(*at.slot);
+		at.probed = false;
+		if (unlikely(!lk_is_text(at.ip)))
+			goto unwind;
+	}
+	cpu->counts.known++;
+	return n;
+unwind:
+	cpu->counts.walks++;
+	return lk_unwind(&from, regs, skip, ips, max);
+}
+
+/*
+ * Where a handler's stack begins. A kprobe at a function's entry has the
+ * return address on top of its stack; elsewhere in a function the frame of
+ * the probed address is learnt like any other; a tracepoint's handler
+ * begins at its own frame. __always_inline: the frame must be the caller's.
+ */
+static __always_inline struct lk_cursor lk_cursor_here(void)
+{
+	unsigned long *frame = __builtin_frame_address(0);
+	struct lk_cursor at = { .slot = frame + 1, .ip = frame[1], .probed = false };
+
+	return at;
+}
+
+static noinline unsigned int lk_stack_here(struct lk_cpu *cpu, u32 skip, u32 *ips,
+					   unsigned int max)
+{
+	return lk_walk(cpu, lk_cursor_here(), NULL, skip, ips, max);
+}
+
+/* The stack at the present event, from the first caller outside the lock functions on. */
+static unsigned int lk_stack(struct lk_cpu *cpu, const struct lk_at *at, u32 *ips,
+			     unsigned int max)
+{
+	struct pt_regs *regs = at->regs;
+	struct lk_cursor from = { .probed = false };
+
+	if (!regs)
+		return lk_stack_here(cpu, LK_FR_SKIP, ips, max);
+	from.slot = (unsigned long *)kernel_stack_pointer(regs);
+	if (at->return_ip) {
+		/* The slot has just been left; the unwinder starts below it. */
+		from.slot--;
+		from.ip = at->return_ip;
+		return lk_walk(cpu, from, NULL, LK_FR_SKIP, ips, max);
+	}
+	if (cpu->ev.op == LK_BEGIN) {	/* function entry */
+		from.ip = *from.slot;
+		return lk_walk(cpu, from, regs, LK_FR_SKIP, ips, max);
+	}
+	from.ip = regs->ip;
+	from.probed = true;
+	return lk_walk(cpu, from, regs, LK_FR_SKIP, ips, max);
+}
+
+static unsigned long lk_caller(struct lk_cpu *cpu, const struct lk_at *at)
+{
+	u32 ip;
+
+	if (!lk_stack(cpu, at, &ip, 1))
+		return 0;
+	return LK_IP(ip);
+}
+
+/* Is the present spin event the resilient lock's? Its slow path has the same flags. */
+static bool lk_is_resilient(struct lk_cpu *cpu)
+{
+	u32 ip;
+
+	return lk_kernel.resilient && lk_stack_here(cpu, LK_FR_OWN, &ip, 1) &&
+	       LK_IP(ip) - lk_kernel.resilient < lk_kernel.resilient_size;
+}
+
+#endif

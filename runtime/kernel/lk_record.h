@@ -1,0 +1,382 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * The recorder: one table of records per CPU, filled without locks or
+ * allocation, merged when a report is made.
+ */
+#ifndef LK_RECORD_H
+#define LK_RECORD_H
+
+#include "lk_base.h"
+#include "lk_frame.h"
+#include "lk_wait.h"
+
+enum lk_by { LK_BY_NAME, LK_BY_LOCK, LK_BY_CALLER, LK_BY_STACK, LK_BY_TASK, LK_BY_PROCESS,
+	     LK_BY_CGROUP };
+enum lk_format { LK_TABLE, LK_TSV, LK_FOLDED, LK_JSON };
+
+/* What a record's `name` holds. */
+enum lk_name {
+	LK_NAME_STATIC,		/* the address of a variable of the kernel or a module */
+	LK_NAME_PERCPU,		/* an offset in the static per-CPU area */
+	LK_NAME_CALLER,		/* the caller: the lock is in allocated memory */
+};
+
+static struct {
+	enum lk_by by;
+	enum lk_format format;
+	u32 kinds;
+	u32 top;
+	u64 min_ns;
+	u32 interval_s;
+	s32 pid;
+	bool hist;
+	bool only;
+	bool only_percpu;
+	bool addresses;		/* whoever runs this may read kernel addresses */
+	unsigned long only_lo, only_hi;
+	u64 start_ns;
+} lk_opt;
+
+struct lk_rec {
+	u64 name;
+	u64 by;
+	u8 kind;
+	u8 mode;
+	u8 name_is;
+	bool merged;
+	u32 hash;
+
+	u64 count, failed;
+	u64 total_ns, min_ns, max_ns, spin_ns, block_ns;
+
+	/* of the longest wait */
+	unsigned long lock;
+	unsigned long caller;
+	s32 owner;
+	char owner_comm[TASK_COMM_LEN];
+
+	char comm[TASK_COMM_LEN];	/* by task, process, cgroup */
+	u32 hist[LK_BUCKETS];
+
+	/* while a report is made */
+	struct lk_rec *next;
+	struct list_head order;
+};
+
+#define LK_RECS_PER_PIECE ((LK_PIECE_BYTES - sizeof(struct lk_piece)) / sizeof(struct lk_rec))
+#define LK_PIECES DIV_ROUND_UP(LOCKTAP_RECORDS, LK_RECS_PER_PIECE)
+#define LK_INDEX_SIZE roundup_pow_of_two(2 * LOCKTAP_RECORDS)
+#define LK_INDEX_PROBES 32
+
+/* Stacks are shared by all CPUs: claimed once, by their hash, then read only. */
+struct lk_stack {
+	u64 hash;
+	u32 n;
+	u32 ips[LK_DEPTH];
+};
+
+#define LK_STACKS_PER_PIECE ((LK_PIECE_BYTES - sizeof(struct lk_piece)) / sizeof(struct lk_stack))
+#define LK_STACK_PIECES DIV_ROUND_UP(LOCKTAP_STACKS, LK_STACKS_PER_PIECE)
+#define LK_STACK_PROBES 16
+
+static struct lk_stack **lk_stacks;
+static u32 lk_active;		/* which of the two tables is being filled */
+
+static struct lk_rec *lk_rec(const struct lk_table *t, u32 i)
+{
+	return &t->chunks[i / LK_RECS_PER_PIECE][i % LK_RECS_PER_PIECE];
+}
+
+static struct lk_stack *lk_stack_at(u32 i)
+{
+	return &lk_stacks[i / LK_STACKS_PER_PIECE][i % LK_STACKS_PER_PIECE];
+}
+
+static inline u64 lk_mix(u64 h, u64 v)
+{
+	h = (h ^ v) * 0x9e3779b97f4a7c15ull;	/* 2^64 / golden ratio */
+	return h ^ h >> 29;
+}
+
+/* Number of the present stack, from 1; 0 when the table is full. */
+static u32 lk_stack_id(struct lk_cpu *cpu, const struct lk_at *at, unsigned long *caller)
+{
+	u32 ips[LK_DEPTH], i, n, place;
+	u64 hash = 0;
+
+	n = lk_stack(cpu, at, ips, LK_DEPTH);
+	*caller = n ? LK_IP(ips[0]) : 0;
+	if (n == LK_DEPTH)
+		cpu->counts.deep++;
+	for (i = 0; i < n; i++)
+		hash = lk_mix(hash, ips[i]);
+	hash |= !hash;
+	place = (hash >> 32) % LOCKTAP_STACKS;
+	for (i = 0; i < LK_STACK_PROBES && i < LOCKTAP_STACKS; i++) {
+		struct lk_stack *s = lk_stack_at(place);
+		u64 there = READ_ONCE(s->hash);
+
+		if (!there) {
+			there = cmpxchg(&s->hash, 0, hash);
+			if (!there) {
+				memcpy(s->ips, ips, n * sizeof(ips[0]));
+				smp_store_release(&s->n, n);
+				return place + 1;
+			}
+		}
+		if (there == hash)
+			return place + 1;
+		place = place + 1 < LOCKTAP_STACKS ? place + 1 : 0;
+	}
+	cpu->counts.stacks_full++;
+	return 0;
+}
+
+/* Offset of a lock in the static per-CPU area; false where it is not in it. */
+static bool lk_percpu_offset(unsigned long lock, unsigned long *offset)
+{
+	unsigned int cpu;
+
+	if (likely(lock < lk_kernel.percpu_min || lock >= lk_kernel.percpu_max))
+		return false;
+	for_each_possible_cpu(cpu) {
+		*offset = lock - (lk_kernel.percpu + per_cpu_offset(cpu));
+		if (*offset < lk_kernel.percpu_size)
+			return true;
+	}
+	return false;
+}
+
+static inline bool lk_is_static(unsigned long addr)
+{
+	return (addr >= lk_kernel.text && addr < lk_kernel.etext) ||
+	       (addr >= MODULES_VADDR && addr < MODULES_END);
+}
+
+static enum lk_name lk_name_of(unsigned long lock, u64 *name)
+{
+	unsigned long offset;
+
+	*name = lock;
+	if (lk_is_static(lock))
+		return LK_NAME_STATIC;
+	if (!lk_percpu_offset(lock, &offset))
+		return LK_NAME_CALLER;
+	*name = offset;
+	return LK_NAME_PERCPU;
+}
+
+static bool lk_wanted(const struct lk_event *ev)
+{
+	if (!(lk_opt.kinds & 1u << ev->kind))
+		return false;
+	if (lk_opt.pid && current->tgid != lk_opt.pid)
+		return false;
+	if (lk_opt.only) {
+		unsigned long at = ev->lock;
+
+		if (lk_opt.only_percpu && !lk_percpu_offset(at, &at))
+			return false;
+		if (at < lk_opt.only_lo || at >= lk_opt.only_hi)
+			return false;
+	}
+	return true;
+}
+
+static u64 lk_cgroup_id(char *name)
+{
+	struct cgroup *cgrp = task_dfl_cgroup(current);
+	const char *leaf = lk_peek_pointer(&cgrp->kn->name);
+
+	if (name && leaf && !copy_from_kernel_nofault(name, leaf, TASK_COMM_LEN))
+		name[TASK_COMM_LEN - 1] = '\0';
+	return cgroup_id(cgrp);
+}
+
+static struct lk_rec *lk_rec_find(struct lk_table *t, const struct lk_rec *key)
+{
+	u32 at = key->hash & (LK_INDEX_SIZE - 1), i;
+
+	for (i = 0; i < LK_INDEX_PROBES; i++) {
+		u16 *slot = &t->index[at];
+		struct lk_rec *r;
+
+		if (!*slot) {
+			if (t->used >= LOCKTAP_RECORDS)
+				return NULL;
+			r = lk_rec(t, t->used++);
+			*slot = t->used;
+			memset(r, 0, sizeof(*r));
+			r->name = key->name;
+			r->by = key->by;
+			r->kind = key->kind;
+			r->mode = key->mode;
+			r->name_is = key->name_is;
+			r->hash = key->hash;
+			r->min_ns = ~0ull;
+			return r;
+		}
+		r = lk_rec(t, *slot - 1);
+		if (r->hash == key->hash && r->name == key->name && r->by == key->by &&
+		    r->kind == key->kind && r->mode == key->mode && r->name_is == key->name_is)
+			return r;
+		at = (at + 1) & (LK_INDEX_SIZE - 1);
+	}
+	return NULL;
+}
+
+/* The tid's name, if it is still there: interrupts are off, so RCU is held. */
+static void lk_tid_comm(s32 tid, char *comm)
+{
+	struct task_struct *task;
+
+	comm[0] = '\0';
+	if (!tid)
+		return;
+	task = pid_task(find_pid_ns(tid, &init_pid_ns), PIDTYPE_PID);
+	if (task)
+		strscpy(comm, task->comm, TASK_COMM_LEN);
+}
+
+static void lk_rec_name(struct lk_rec *r)
+{
+	if (lk_opt.by == LK_BY_TASK)
+		strscpy(r->comm, current->comm, TASK_COMM_LEN);
+	else if (lk_opt.by == LK_BY_PROCESS)
+		strscpy(r->comm, current->group_leader->comm, TASK_COMM_LEN);
+	else if (lk_opt.by == LK_BY_CGROUP)
+		lk_cgroup_id(r->comm);
+}
+
+static void lk_rec_add(struct lk_cpu *cpu, const struct lk_at *at, struct lk_rec *r,
+		       unsigned long caller)
+{
+	const struct lk_event *ev = &cpu->ev;
+	u64 wait = ev->wait_ns;
+
+	if (!r->count++)
+		lk_rec_name(r);
+	r->failed += ev->ret != 0;
+	r->total_ns += wait;
+	r->spin_ns += ev->spin_ns;
+	r->block_ns += ev->block_ns;
+	if (wait < r->min_ns)
+		r->min_ns = wait;
+	r->hist[wait ? min_t(unsigned int, ilog2(wait), LK_BUCKETS - 1) : 0]++;
+	if (wait > r->max_ns || r->count == 1) {
+		r->max_ns = wait;
+		r->lock = ev->lock;
+		r->owner = ev->owner;
+		lk_tid_comm(ev->owner, r->owner_comm);
+		r->caller = caller ? caller : lk_caller(cpu, at);
+	}
+}
+
+/* Record the wait that the present contention_end speaks of. */
+static void lk_record(const struct lk_at *at)
+{
+	struct lk_cpu *cpu = lk_this_cpu();
+	unsigned long caller = 0;
+	struct lk_table *t;
+	struct lk_rec key, *r;
+	u64 h;
+
+	if (unlikely(!cpu || cpu->ev.op != LK_END || !cpu->ev.valid))
+		return;
+	if (!lk_wanted(&cpu->ev)) {
+		cpu->counts.filtered++;
+		return;
+	}
+	cpu->counts.seen++;
+	if (cpu->ev.wait_ns < lk_opt.min_ns) {
+		cpu->counts.brief++;
+		return;
+	}
+	if (lk_opt.interval_s) {
+		WRITE_ONCE(cpu->in_record, 1);
+		smp_mb();	/* pairs with lk_flip(): it sees us, or we the other table */
+	}
+	t = &cpu->table[READ_ONCE(lk_active)];
+	key.kind = cpu->ev.kind;
+	key.mode = cpu->ev.mode;
+	key.by = 0;
+	key.name_is = lk_name_of(cpu->ev.lock, &key.name);
+	switch (lk_opt.by) {
+	case LK_BY_NAME:
+		break;
+	case LK_BY_LOCK:
+		key.by = cpu->ev.lock;
+		break;
+	case LK_BY_CALLER:
+		key.by = caller = lk_caller(cpu, at);
+		break;
+	case LK_BY_STACK:
+		key.by = lk_stack_id(cpu, at, &caller);
+		break;
+	case LK_BY_TASK:
+		key.by = current->pid;
+		break;
+	case LK_BY_PROCESS:
+		key.by = current->tgid;
+		break;
+	case LK_BY_CGROUP:
+		key.by = lk_cgroup_id(NULL);
+		break;
+	}
+	if (key.name_is == LK_NAME_CALLER) {
+		if (lk_opt.by == LK_BY_LOCK)
+			key.name = 0;
+		else
+			key.name = caller = caller ? caller : lk_caller(cpu, at);
+	}
+	h = lk_mix(lk_mix(key.kind << 8 | key.mode, key.name), key.by);
+	key.hash = h >> 32;
+	r = lk_rec_find(t, &key);
+	if (r) {
+		lk_rec_add(cpu, at, r, caller);
+		cpu->counts.recorded++;
+	} else {
+		cpu->counts.full++;
+	}
+	if (lk_opt.interval_s)
+		smp_store_release(&cpu->in_record, 0);
+}
+
+static bool lk_table_alloc(struct lk_table *t)
+{
+	unsigned int i;
+
+	t->chunks = lk_alloc(LK_PIECES * sizeof(*t->chunks));
+	t->index = lk_alloc(LK_INDEX_SIZE * sizeof(*t->index));
+	if (!t->chunks || !t->index)
+		return false;
+	for (i = 0; i < LK_PIECES; i++) {
+		t->chunks[i] = lk_alloc(LK_PIECE_BYTES - sizeof(struct lk_piece));
+		if (!t->chunks[i])
+			return false;
+	}
+	return true;
+}
+
+static void lk_table_clear(struct lk_table *t)
+{
+	memset(t->index, 0, LK_INDEX_SIZE * sizeof(*t->index));
+	t->used = 0;
+}
+
+static bool lk_stacks_alloc(void)
+{
+	unsigned int i;
+
+	lk_stacks = lk_alloc(LK_STACK_PIECES * sizeof(*lk_stacks));
+	if (!lk_stacks)
+		return false;
+	for (i = 0; i < LK_STACK_PIECES; i++) {
+		lk_stacks[i] = lk_alloc(LK_PIECE_BYTES - sizeof(struct lk_piece));
+		if (!lk_stacks[i])
+			return false;
+	}
+	return true;
+}
+
+#endif

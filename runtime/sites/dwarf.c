@@ -1,0 +1,95 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/* What libdw leaves to its callers. */
+#include <dwarf.h>
+
+#include "sites_private.h"
+
+const char *sites_die_name(Dwarf_Die *die)
+{
+	const char *name = dwarf_diename(die);
+
+	return name ? name : "?";
+}
+
+/* .debug_aranges does not have every unit, or is not there at all. */
+static bool search_units(struct sites_image *image, uint64_t address,
+			 Dwarf_Die *unit)
+{
+	Dwarf_CU *cu = NULL;
+	Dwarf_Die die;
+
+	while (dwarf_get_units(image->dwarf, cu, &cu, NULL, NULL, &die, NULL) ==
+	       0) {
+		if (dwarf_haspc(&die, address) > 0) {
+			*unit = die;
+			return true;
+		}
+	}
+	return false;
+}
+
+bool sites_unit_at(struct sites_image *image, uint64_t address, Dwarf_Die *unit,
+		   struct sites_error *error)
+{
+	if (dwarf_addrdie(image->dwarf, address, unit))
+		return true;
+	if (search_units(image, address, unit))
+		return true;
+	return sites_fail(error,
+			  "%s: no debug information for the code at 0x%llx",
+			  image->path, (unsigned long long)address);
+}
+
+static int damaged(struct sites_image *image, Dwarf_Die *die,
+		   struct sites_error *error)
+{
+	sites_fail(error, "%s: the debug information is damaged near 0x%llx",
+		   image->path, (unsigned long long)dwarf_dieoffset(die));
+	return -1;
+}
+
+int sites_sibling(struct sites_image *image, Dwarf_Die *die, Dwarf_Die *next,
+		  struct sites_error *error)
+{
+	Dwarf_Off offset = dwarf_dieoffset(die);
+	Dwarf_Die from = *die;
+	int result = dwarf_siblingof(&from, next);
+
+	if (result < 0 || (result == 0 && dwarf_dieoffset(next) <= offset))
+		return damaged(image, &from, error);
+	return result;
+}
+
+int sites_child(struct sites_image *image, Dwarf_Die *die, Dwarf_Die *child,
+		struct sites_error *error)
+{
+	Dwarf_Die from = *die;
+	int result = dwarf_child(&from, child);
+
+	if (result < 0)
+		return damaged(image, &from, error);
+	return result;
+}
+
+void sites_call_place(Dwarf_Die *unit, Dwarf_Die *die, const char **file,
+		      int *line)
+{
+	Dwarf_Attribute attribute;
+	Dwarf_Files *files;
+	Dwarf_Word value;
+	size_t count;
+
+	*file = "?";
+	*line = 0;
+	if (dwarf_formudata(dwarf_attr(die, DW_AT_call_line, &attribute),
+			    &value) == 0)
+		*line = (int)value;
+	if (dwarf_formudata(dwarf_attr(die, DW_AT_call_file, &attribute),
+			    &value) == 0 &&
+	    dwarf_getsrcfiles(unit, &files, &count) == 0 && value < count) {
+		const char *name = dwarf_filesrc(files, value, NULL, NULL);
+
+		if (name)
+			*file = name;
+	}
+}

@@ -1,0 +1,193 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * libsites: what debug information tells about the locks of a kernel, a
+ * kernel module or a program.
+ *
+ * An image is opened once; everything else is asked of it.  There is no
+ * global state: images may be used from several threads, one thread each.
+ *
+ * Functions that can fail take a struct sites_error, which the caller owns.
+ * They return false or NULL then, and error->text is one line that can be
+ * shown as it is.  Lists that a function hands out are the caller's and are
+ * given back with free(), or with the function named beside them; names and
+ * file names in them belong to the image and last until it is closed.
+ *
+ * Addresses are those of the file, before the kernel or the loader moves it
+ * (in a relocatable file, those of libdwfl's layout).
+ */
+#ifndef SITES_H
+#define SITES_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+enum sites_failure {
+	SITES_FAILED,
+	SITES_NO_DEBUG_INFO, /* the file has none, all else about it is good */
+};
+
+struct sites_error {
+	enum sites_failure failure;
+	char text[512];
+};
+
+/* A file with its debug information. */
+struct sites_image;
+
+enum sites_kind {
+	SITES_KERNEL, /* vmlinux */
+	SITES_MODULE, /* a relocatable file: a kernel module */
+	SITES_PROGRAM, /* a program or a shared library */
+};
+
+/* [low, high) */
+struct sites_range {
+	uint64_t low;
+	uint64_t high;
+};
+
+/* ------------------------------------------------------------------------ */
+/* image.c, kernel.c: files                                                  */
+
+/*
+ * Opens an ELF file for x86-64.  Its debug information may be in the file
+ * itself or in a separate file that its build ID or debug link leads to.
+ * A file without debug information is an error.
+ */
+struct sites_image *sites_open(const char *path, struct sites_error *error);
+
+/*
+ * Opens the kernel image of a release (as `uname -r` says it) from the places
+ * where distributions put it.  If the release is the running one, the image
+ * has to be the running kernel's own.  If there is none, the error names the
+ * package to install.
+ */
+struct sites_image *sites_open_kernel(const char *release,
+				      struct sites_error *error);
+
+void sites_close(struct sites_image *image);
+
+/* The path that the image was opened by. */
+const char *sites_path(const struct sites_image *image);
+
+enum sites_kind sites_kind(const struct sites_image *image);
+
+/* The build ID in lower-case hexadecimal, "" if the file has none. */
+const char *sites_build_id(const struct sites_image *image);
+
+/* A kernel image's release as `uname -r` says it, "" for other files. */
+const char *sites_release(const struct sites_image *image);
+
+/* ------------------------------------------------------------------------ */
+/* inlines.c: inlined functions                                              */
+
+/* One place where a function has been inlined. */
+struct sites_inline {
+	const char *function; /* the inlined function */
+	const char *inside; /* the out-of-line function it ended up in */
+	const char *call_file; /* where it is called, "?" if unknown */
+	int call_line; /* 0 if unknown */
+	unsigned int depth; /* 0: inlined directly into `inside' */
+	uint64_t entry; /* entry point */
+	size_t range_count;
+	struct sites_range *ranges; /* all its code, ascending */
+};
+
+/*
+ * Every instance of `function' that is inlined, at any depth, into the
+ * out-of-line function `inside' (in each of that name, if several files have
+ * a static one).  No instance, or no such function, is an empty list.
+ */
+bool sites_inlines(struct sites_image *image, const char *function,
+		   const char *inside, struct sites_inline **list,
+		   size_t *count, struct sites_error *error);
+
+void sites_inlines_free(struct sites_inline *list, size_t count);
+
+/* ------------------------------------------------------------------------ */
+/* lines.c: the line table, and where stap can put a probe                   */
+
+/* A function that an address lies in, out-of-line or inlined. */
+struct sites_scope {
+	const char *function; /* "?" if it has no name */
+	const char *call_file; /* NULL for the out-of-line function */
+	int call_line; /* 0 if unknown */
+};
+
+/* The functions that an address lies in, the innermost first. */
+bool sites_scopes(struct sites_image *image, uint64_t address,
+		  struct sites_scope **list, size_t *count,
+		  struct sites_error *error);
+
+/* The addresses in a range at which rows of the line table begin, ascending. */
+bool sites_rows(struct sites_image *image, struct sites_range range,
+		uint64_t **list, size_t *count, struct sites_error *error);
+
+/*
+ * Whether `probe kernel.statement(ADDRESS)' is accepted by stap without -g:
+ * the address begins a row of the line table, and neither the innermost
+ * function there nor its file or section is one that stap refuses.  If not,
+ * `why' says what is in the way (or what went wrong).
+ */
+bool sites_can_probe(struct sites_image *image, uint64_t address,
+		     struct sites_error *why);
+
+/* ------------------------------------------------------------------------ */
+/* symbols.c: the symbol table                                               */
+
+/* A per-CPU variable. */
+struct sites_percpu {
+	const char *name;
+	uint64_t offset; /* in the per-CPU area */
+	uint64_t size;
+};
+
+/*
+ * The per-CPU variables that are large enough to hold a lock, by ascending
+ * offset; where several names have one offset, the first one's is kept.
+ */
+bool sites_percpu(struct sites_image *image, struct sites_percpu **list,
+		  size_t *count, struct sites_error *error);
+
+/* ------------------------------------------------------------------------ */
+/* spin.c: the ways out of the kernel's spinlock slow path                   */
+
+/* An attempt to take a lock whose address is in a register. */
+struct sites_attempt {
+	uint64_t address;
+	/* As instructions number them: 0 rax, 1 rcx, 2 rdx, 3 rbx, … 15 r15. */
+	unsigned int lock_register;
+};
+
+/*
+ * Where a task that waits for a spinlock gets it without any tracepoint.
+ * Only addresses that stap can probe are in the lists; the others are counted.
+ */
+struct sites_spin_exits {
+	/*
+	 * The first waiter, who spins on the pending bit, is about to store
+	 * that it has the lock.
+	 */
+	uint64_t *pending_end;
+	size_t pending_end_count;
+	size_t pending_end_refused;
+	/*
+	 * The test-and-set lock of guests without paravirtual spinlocks: an
+	 * attempt is about to be made on a lock that was seen free.  Where
+	 * the attempt has succeeded cannot be probed: those rows belong to
+	 * functions that stap refuses.  So a wait ends at its last attempt.
+	 */
+	struct sites_attempt *virt_try;
+	size_t virt_try_count;
+	size_t virt_try_refused;
+};
+
+/* A kernel without such a slow path has empty lists. */
+bool sites_spin_exits(struct sites_image *image,
+		      struct sites_spin_exits *exits,
+		      struct sites_error *error);
+
+void sites_spin_exits_free(struct sites_spin_exits *exits);
+
+#endif

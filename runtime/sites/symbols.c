@@ -1,0 +1,213 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/* The symbol table and the sections' contents. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "sites_private.h"
+
+/* The smallest lock is a raw spinlock of four bytes. */
+#define SMALLEST_LOCK 4
+
+bool sites_each_symbol(struct sites_image *image,
+		       bool (*each)(const struct sites_symbol *symbol,
+				    void *argument),
+		       void *argument, struct sites_error *error)
+{
+	struct sites_symbol symbol;
+	GElf_Shdr header;
+	Elf_Data *data, *extended = NULL;
+	Elf_Scn *section = NULL;
+	int count;
+
+	if (!image->symtab)
+		return sites_fail(error, "%s has no symbol table", image->path);
+	data = elf_getdata(image->symtab, NULL);
+	if (!data || !gelf_getshdr(image->symtab, &header))
+		return sites_fail(error,
+				  "%s: the symbol table cannot be read: %s",
+				  image->path, elf_errmsg(-1));
+
+	/* Only files with more than 65,000 sections have this one. */
+	while ((section = elf_nextscn(image->symbols, section))) {
+		GElf_Shdr other;
+
+		if (gelf_getshdr(section, &other) &&
+		    other.sh_type == SHT_SYMTAB_SHNDX &&
+		    other.sh_link == elf_ndxscn(image->symtab))
+			extended = elf_getdata(section, NULL);
+	}
+
+	count = (int)(data->d_size /
+		      gelf_fsize(image->symbols, ELF_T_SYM, 1, EV_CURRENT));
+	for (int i = 0; i < count; i++) {
+		Elf32_Word index = 0;
+
+		if (!gelf_getsymshndx(data, extended, i, &symbol.sym, &index))
+			continue;
+		symbol.section = symbol.sym.st_shndx == SHN_XINDEX ?
+					 index :
+					 symbol.sym.st_shndx;
+		symbol.name = elf_strptr(image->symbols, header.sh_link,
+					 symbol.sym.st_name);
+		if (!symbol.name || !*symbol.name)
+			continue;
+		if (!each(&symbol, argument))
+			break;
+	}
+	return true;
+}
+
+static Elf_Scn *section_at(struct sites_image *image, uint64_t address,
+			   GElf_Shdr *header)
+{
+	Elf_Scn *section = NULL;
+
+	while ((section = elf_nextscn(image->elf, section))) {
+		if (gelf_getshdr(section, header) &&
+		    (header->sh_flags & SHF_ALLOC) &&
+		    !(header->sh_flags & SHF_TLS) &&
+		    address >= header->sh_addr &&
+		    address - header->sh_addr < header->sh_size)
+			return section;
+	}
+	return NULL;
+}
+
+const char *sites_section_at(struct sites_image *image, uint64_t address)
+{
+	GElf_Shdr header;
+	size_t names;
+
+	if (!section_at(image, address, &header) ||
+	    elf_getshdrstrndx(image->elf, &names) != 0)
+		return NULL;
+	return elf_strptr(image->elf, names, header.sh_name);
+}
+
+size_t sites_bytes_at(struct sites_image *image, uint64_t address,
+		      unsigned char *bytes, size_t size)
+{
+	GElf_Shdr header;
+	Elf_Scn *section = section_at(image, address, &header);
+	Elf_Data *data;
+	uint64_t offset;
+
+	if (!section || header.sh_type == SHT_NOBITS)
+		return 0;
+	data = elf_rawdata(section, NULL);
+	offset = address - header.sh_addr;
+	if (!data || !data->d_buf || offset >= data->d_size)
+		return 0;
+	if (size > data->d_size - offset)
+		size = data->d_size - offset;
+	memcpy(bytes, (const char *)data->d_buf + offset, size);
+	return size;
+}
+
+struct percpu_search {
+	struct sites_image *image;
+	size_t section;
+	uint64_t start;
+	struct sites_percpu *list;
+	size_t count;
+	struct sites_error *error;
+	bool failed;
+};
+
+static bool add_percpu(const struct sites_symbol *symbol, void *argument)
+{
+	struct percpu_search *search = argument;
+	void *list = search->list;
+
+	if (symbol->section != search->section ||
+	    GELF_ST_TYPE(symbol->sym.st_info) != STT_OBJECT ||
+	    symbol->sym.st_size < SMALLEST_LOCK ||
+	    symbol->sym.st_value < search->start)
+		return true;
+	if (!sites_grow(&list, search->count, sizeof(*search->list),
+			search->error)) {
+		search->failed = true;
+		return false;
+	}
+	search->list = list;
+	search->list[search->count++] = (struct sites_percpu){
+		.name = symbol->name,
+		.offset = symbol->sym.st_value - search->start,
+		.size = symbol->sym.st_size,
+	};
+	return true;
+}
+
+static size_t underscores(const char *name)
+{
+	return strspn(name, "_");
+}
+
+static int compare_percpu(const void *left, const void *right)
+{
+	const struct sites_percpu *a = left, *b = right;
+
+	if (a->offset != b->offset)
+		return a->offset < b->offset ? -1 : 1;
+	/* The largest first, so that it is the one that is kept. */
+	if (a->size != b->size)
+		return a->size > b->size ? -1 : 1;
+	/* gdt_page rather than its alias __pi_gdt_page. */
+	if (underscores(a->name) != underscores(b->name))
+		return underscores(a->name) < underscores(b->name) ? -1 : 1;
+	return strcmp(a->name, b->name);
+}
+
+/* Finds .data..percpu, whose address is 0 in some kernels only. */
+static bool find_percpu(struct sites_image *image, size_t *index,
+			uint64_t *start)
+{
+	Elf_Scn *section = NULL;
+	GElf_Shdr header;
+	size_t names;
+
+	if (elf_getshdrstrndx(image->symbols, &names) != 0)
+		return false;
+	while ((section = elf_nextscn(image->symbols, section))) {
+		const char *name;
+
+		if (!gelf_getshdr(section, &header))
+			continue;
+		name = elf_strptr(image->symbols, names, header.sh_name);
+		if (!name || strcmp(name, ".data..percpu") != 0)
+			continue;
+		*index = elf_ndxscn(section);
+		*start = header.sh_addr;
+		return true;
+	}
+	return false;
+}
+
+bool sites_percpu(struct sites_image *image, struct sites_percpu **list,
+		  size_t *count, struct sites_error *error)
+{
+	struct percpu_search search = { .image = image, .error = error };
+	size_t kept = 0;
+
+	*list = NULL;
+	*count = 0;
+	if (!image->symtab)
+		return sites_fail(error, "%s has no symbol table", image->path);
+	if (!find_percpu(image, &search.section, &search.start))
+		return true;
+	if (!sites_each_symbol(image, add_percpu, &search, error) ||
+	    search.failed) {
+		free(search.list);
+		return false;
+	}
+	if (search.count)
+		qsort(search.list, search.count, sizeof(*search.list),
+		      compare_percpu);
+	for (size_t i = 0; i < search.count; i++)
+		if (!kept ||
+		    search.list[i].offset != search.list[kept - 1].offset)
+			search.list[kept++] = search.list[i];
+	*list = search.list;
+	*count = kept;
+	return true;
+}

@@ -1,0 +1,182 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/* Asks libsites one question about a file; test-sites compares the answers. */
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <sites/sites.h>
+
+static int failed(const struct sites_error *error)
+{
+	printf("error: %s\n", error->text);
+	return 1;
+}
+
+static int query_info(struct sites_image *image)
+{
+	static const char *const kinds[] = { "kernel", "module", "program" };
+
+	printf("%s %s %s\n", kinds[sites_kind(image)],
+	       *sites_build_id(image) ? sites_build_id(image) : "-",
+	       *sites_release(image) ? sites_release(image) : "-");
+	return 0;
+}
+
+/* FUNCTION ENTRY LOW-HIGH… FILE:LINE DEPTH */
+static int query_inlines(struct sites_image *image, const char *function,
+			 const char *inside)
+{
+	struct sites_inline *list;
+	struct sites_error error;
+	size_t count;
+
+	if (!sites_inlines(image, function, inside, &list, &count, &error))
+		return failed(&error);
+	for (size_t i = 0; i < count; i++) {
+		const char *file = strrchr(list[i].call_file, '/');
+
+		printf("%s %" PRIx64, list[i].function, list[i].entry);
+		for (size_t j = 0; j < list[i].range_count; j++)
+			printf(" %" PRIx64 "-%" PRIx64, list[i].ranges[j].low,
+			       list[i].ranges[j].high);
+		printf(" %s:%d %u\n", file ? file + 1 : list[i].call_file,
+		       list[i].call_line, list[i].depth);
+	}
+	sites_inlines_free(list, count);
+	return 0;
+}
+
+/* The functions at each address of standard input, the innermost first. */
+static int query_scopes(struct sites_image *image)
+{
+	uint64_t address;
+
+	while (scanf("%" SCNx64, &address) == 1) {
+		struct sites_scope *list;
+		struct sites_error error;
+		size_t count;
+
+		if (!sites_scopes(image, address, &list, &count, &error))
+			return failed(&error);
+		printf("%" PRIx64, address);
+		for (size_t i = 0; i < count; i++)
+			printf(" %s", list[i].function);
+		putchar('\n');
+		free(list);
+	}
+	return 0;
+}
+
+static int query_rows(struct sites_image *image, struct sites_range range)
+{
+	struct sites_error error;
+	uint64_t *list;
+	size_t count;
+
+	if (!sites_rows(image, range, &list, &count, &error))
+		return failed(&error);
+	for (size_t i = 0; i < count; i++)
+		printf("%" PRIx64 "\n", list[i]);
+	free(list);
+	return 0;
+}
+
+/* The addresses that can be probed, of those on standard input. */
+static int query_probe(struct sites_image *image)
+{
+	uint64_t address;
+
+	while (scanf("%" SCNx64, &address) == 1) {
+		struct sites_error why;
+
+		if (sites_can_probe(image, address, &why))
+			printf("%" PRIx64 "\n", address);
+		else
+			fprintf(stderr, "%s\n", why.text);
+	}
+	return 0;
+}
+
+static int query_percpu(struct sites_image *image)
+{
+	struct sites_percpu *list;
+	struct sites_error error;
+	size_t count;
+
+	if (!sites_percpu(image, &list, &count, &error))
+		return failed(&error);
+	for (size_t i = 0; i < count; i++)
+		printf("%" PRIx64 " %" PRIu64 " %s\n", list[i].offset,
+		       list[i].size, list[i].name);
+	free(list);
+	return 0;
+}
+
+static int query_spin(struct sites_image *image)
+{
+	struct sites_spin_exits exits;
+	struct sites_error error;
+
+	if (!sites_spin_exits(image, &exits, &error))
+		return failed(&error);
+	for (size_t i = 0; i < exits.pending_end_count; i++)
+		printf("pending_end %" PRIx64 "\n", exits.pending_end[i]);
+	for (size_t i = 0; i < exits.virt_try_count; i++)
+		printf("virt_try %" PRIx64 " %u\n", exits.virt_try[i].address,
+		       exits.virt_try[i].lock_register);
+	printf("refused %zu %zu\n", exits.pending_end_refused,
+	       exits.virt_try_refused);
+	sites_spin_exits_free(&exits);
+	return 0;
+}
+
+static uint64_t hexadecimal(const char *text)
+{
+	return strtoull(text, NULL, 16);
+}
+
+static int query(struct sites_image *image, int count, char **words)
+{
+	const char *what = words[0];
+
+	if (strcmp(what, "info") == 0)
+		return query_info(image);
+	if (strcmp(what, "inlines") == 0 && count == 3)
+		return query_inlines(image, words[1], words[2]);
+	if (strcmp(what, "scopes") == 0)
+		return query_scopes(image);
+	if (strcmp(what, "rows") == 0 && count == 3)
+		return query_rows(image,
+				  (struct sites_range){ hexadecimal(words[1]),
+							hexadecimal(words[2]) });
+	if (strcmp(what, "probe") == 0)
+		return query_probe(image);
+	if (strcmp(what, "percpu") == 0)
+		return query_percpu(image);
+	if (strcmp(what, "spin") == 0)
+		return query_spin(image);
+	fprintf(stderr, "sites-query: what is \"%s\"?\n", what);
+	return 2;
+}
+
+int main(int argc, char **argv)
+{
+	struct sites_image *image;
+	struct sites_error error;
+	int status;
+
+	if (argc < 3) {
+		fputs("usage: sites-query FILE info|inlines FUNCTION INSIDE|"
+		      "rows LOW HIGH|scopes|probe|percpu|spin\n"
+		      "scopes and probe read addresses from standard input\n",
+		      stderr);
+		return 2;
+	}
+	image = sites_open(argv[1], &error);
+	if (!image)
+		return failed(&error);
+	status = query(image, argc - 2, argv + 2);
+	sites_close(image);
+	return status;
+}
