@@ -13,8 +13,7 @@ enum {
 };
 
 /* Prints "locktap: MESSAGE" on standard error; returns LOCKTAP_FAILED. */
-int locktap_fail(const char *format, ...)
-	__attribute__((format(printf, 1, 2)));
+int locktap_fail(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
 /* The commands: argv[0] is "locktap COMMAND". */
 int locktap_prep(int argc, char **argv);

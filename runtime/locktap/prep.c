@@ -20,7 +20,7 @@
 #include "locktap.h"
 
 /* Goes up when the same kernel is to be prepared anew. */
-#define PREP_FORMAT 1
+#define PREP_FORMAT 2
 
 #define DEFAULT_DIRECTORY PKGDATADIR "/tapset"
 
@@ -182,48 +182,15 @@ static void write_pending_end(FILE *out, const struct sites_spin_exits *exits)
 	for (size_t i = 0; i < count; i++)
 		fprintf(out, "\tkernel.statement(0x%" PRIx64 ")%s\n",
 			exits->pending_end[i], i + 1 < count ? "," : "");
-	fputs("{\n\tlock = @choose_defined($lock, 0)\n}\n", out);
-}
-
-/* struct pt_regs' names, in the order of instructions. */
-static const char *const register_names[16] = {
-	"ax", "cx", "dx",  "bx",  "sp",	 "bp",	"si",  "di",
-	"r8", "r9", "r10", "r11", "r12", "r13", "r14", "r15",
-};
-
-static void write_virt_try(FILE *out, const struct sites_spin_exits *exits)
-{
-	size_t count = exits->virt_try_count;
-
-	fputs("\n// A task is about to try to take a test-and-set spinlock that it saw\n"
-	      "// free.  Success cannot be probed: a wait ends at its last attempt.\n",
-	      out);
-	if (!count) {
-		fputs("// (this kernel has no such place)\n", out);
-		return;
-	}
-	for (size_t i = 0; i < count; i++)
-		fprintf(out,
-			"probe __lock.spin.virt_try%zu =\n"
-			"\tkernel.statement(0x%" PRIx64 ")\n"
-			"{\n\tlock = __lock_virt_try%zu()\n}\n\n"
-			"function __lock_virt_try%zu:long() %%{ /* pure */\n"
-			"\tSTAP_RETVALUE = CONTEXT->kregs ? CONTEXT->kregs->%s : 0;\n"
-			"%%}\n\n",
-			i, exits->virt_try[i].address, i, i,
-			register_names[exits->virt_try[i].lock_register & 15]);
-	fputs("probe __lock.spin.virt_try =\n", out);
-	for (size_t i = 0; i < count; i++)
-		fprintf(out, "\t__lock.spin.virt_try%zu%s\n", i,
-			i + 1 < count ? "," : "");
 	fputs("{ }\n", out);
 }
 
 /* What tells a symbol from text that would break the C code. */
 static bool is_plain(const char *name)
 {
-	return strspn(name, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
-			    "0123456789_.$") == strlen(name);
+	return strspn(name,
+		      "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
+		      "0123456789_.$") == strlen(name);
 }
 
 static void write_percpu(FILE *out, const struct findings *findings)
@@ -231,14 +198,12 @@ static void write_percpu(FILE *out, const struct findings *findings)
 	size_t written = 0;
 
 	fputs("\n%{\n"
-	      "#define LOCKTAP_PREP 1\n"
-	      "\n"
 	      "/* Per-CPU variables, by their offset in the per-CPU area. */\n"
 	      "static const struct {\n"
 	      "\tunsigned int off;\n"
 	      "\tunsigned int size;\n"
 	      "\tconst char *name;\n"
-	      "} lk_percpu_syms[] = {\n",
+	      "} lk_prep_percpu[] = {\n",
 	      out);
 	for (size_t i = 0; i < findings->percpu_count; i++) {
 		const struct sites_percpu *symbol = &findings->percpu[i];
@@ -256,31 +221,12 @@ static void write_percpu(FILE *out, const struct findings *findings)
 	fputs("};\n"
 	      "%}\n"
 	      "\n"
-	      "// The name of what lies at an offset in the per-CPU area: NAME or\n"
-	      "// NAME+0xOFFSET, \"\" if nothing known does.\n"
-	      "function __lock_percpu_name:string(off:long) %{ /* pure */\n"
-	      "\tint low = 0, high = ARRAY_SIZE(lk_percpu_syms) - 1;\n"
+	      "function __lock_prep_percpu:long() %{ /* pure */\n"
+	      "\tSTAP_RETVALUE = (long)lk_prep_percpu;\n"
+	      "%}\n"
 	      "\n"
-	      "\tSTAP_RETVALUE[0] = '\\0';\n"
-	      "\twhile (low <= high) {\n"
-	      "\t\tint middle = (low + high) / 2;\n"
-	      "\t\tint64_t into = STAP_ARG_off - lk_percpu_syms[middle].off;\n"
-	      "\n"
-	      "\t\tif (into < 0) {\n"
-	      "\t\t\thigh = middle - 1;\n"
-	      "\t\t} else if (into >= lk_percpu_syms[middle].size) {\n"
-	      "\t\t\tlow = middle + 1;\n"
-	      "\t\t} else if (into == 0) {\n"
-	      "\t\t\tsnprintf(STAP_RETVALUE, MAXSTRINGLEN, \"%s\",\n"
-	      "\t\t\t\t lk_percpu_syms[middle].name);\n"
-	      "\t\t\tbreak;\n"
-	      "\t\t} else {\n"
-	      "\t\t\tsnprintf(STAP_RETVALUE, MAXSTRINGLEN, \"%s+0x%llx\",\n"
-	      "\t\t\t\t lk_percpu_syms[middle].name,\n"
-	      "\t\t\t\t (unsigned long long)into);\n"
-	      "\t\t\tbreak;\n"
-	      "\t\t}\n"
-	      "\t}\n"
+	      "function __lock_prep_percpu_nr:long() %{ /* pure */\n"
+	      "\tSTAP_RETVALUE = ARRAY_SIZE(lk_prep_percpu);\n"
 	      "%}\n",
 	      out);
 }
@@ -292,13 +238,15 @@ static void write_tapset(FILE *out, const char *head,
 
 	fputs(head, out);
 	fprintf(out,
-		"\n// What is in this file: 1, +2 with __lock.spin.pending_end,\n"
-		"// +4 with __lock.spin.virt_try.\n"
-		"function __lock_prepared:long() { return %d }\n",
-		1 + 2 * (exits->pending_end_count > 0) +
-			4 * (exits->virt_try_count > 0));
+		"\n// The tapset runs this before any other probe, if it is there.\n"
+		"probe __lock.prepared = begin(-9223372036854775799)\n"
+		"{\n"
+		"\tpending_end = %d\n"
+		"\tpercpu_syms = __lock_prep_percpu()\n"
+		"\tpercpu_nr = __lock_prep_percpu_nr()\n"
+		"}\n",
+		exits->pending_end_count > 0);
 	write_pending_end(out, exits);
-	write_virt_try(out, exits);
 	write_percpu(out, findings);
 	fprintf(out, "\n%s", last_line);
 }
@@ -433,9 +381,10 @@ static struct sites_image *open_given(const char *path, const char *release,
 	if (!image)
 		return NULL;
 	if (sites_kind(image) != SITES_KERNEL)
-		snprintf(error->text, sizeof(error->text),
-			 "%s is not a kernel image; only kernels can be prepared",
-			 path);
+		snprintf(
+			error->text, sizeof(error->text),
+			"%s is not a kernel image; only kernels can be prepared",
+			path);
 	else if (release && strcmp(release, sites_release(image)) != 0)
 		snprintf(error->text, sizeof(error->text),
 			 "%s is the image of %s, not of %s", path,
@@ -468,8 +417,8 @@ static int run(const struct options *options)
 
 	for (size_t i = 0; i < options->file_count; i++) {
 		int now = prepare_and_close(
-			options,
-			open_given(options->files[i], release, &error), &error);
+			options, open_given(options->files[i], release, &error),
+			&error);
 
 		if (now != LOCKTAP_DONE)
 			status = now;

@@ -45,8 +45,8 @@ static bool check_header(const char *path, const unsigned char *ident,
 	if (size < SELFMAG || memcmp(ident, ELFMAG, SELFMAG) != 0)
 		return sites_fail(error, "%s is not an ELF file", path);
 	if (size < sizeof(Elf64_Ehdr))
-		return sites_fail(error, "%s is truncated: it ends in its header",
-				  path);
+		return sites_fail(
+			error, "%s is truncated: it ends in its header", path);
 	/* e_machine has one place in both classes. */
 	machine = ident[18 + big] | ident[19 - big] << 8;
 	if (machine == EM_X86_64 && ident[EI_CLASS] == ELFCLASS64 && !big)
@@ -187,8 +187,7 @@ static bool load(struct sites_image *image, int fd, struct sites_error *error)
 	image->dwarf = dwfl_module_getdwarf(module, &bias);
 	if (!image->dwarf && has_debug_sections(image->elf))
 		return sites_fail(
-			error,
-			"%s: the debug information cannot be read: %s",
+			error, "%s: the debug information cannot be read: %s",
 			image->path, dwfl_errmsg(-1));
 	if (!image->dwarf) {
 		sites_fail(error, "%s has no debug information", image->path);

@@ -46,14 +46,15 @@ static bool get_ranges(struct search *search, Dwarf_Die *die,
 	}
 	if (offset < 0) {
 		free(ranges);
-		return sites_fail(search->error,
-				  "%s: the ranges of %s in %s cannot be read: %s",
-				  search->image->path, search->function,
-				  search->inside, dwarf_errmsg(-1));
+		return sites_fail(
+			search->error,
+			"%s: the ranges of %s in %s cannot be read: %s",
+			search->image->path, search->function, search->inside,
+			dwarf_errmsg(-1));
 	}
 	if (found->range_count)
-		qsort(found->ranges, found->range_count,
-		      sizeof(*found->ranges), compare_ranges);
+		qsort(found->ranges, found->range_count, sizeof(*found->ranges),
+		      compare_ranges);
 	return true;
 }
 
@@ -234,8 +235,7 @@ static bool add_all_units(struct units *units)
 
 static bool find_units(struct units *units)
 {
-	if (!units->image->symtab ||
-	    units->image->kind == SITES_MODULE)
+	if (!units->image->symtab || units->image->kind == SITES_MODULE)
 		return add_all_units(units);
 	if (!sites_each_symbol(units->image, look_at_symbol, units,
 			       units->error) ||
@@ -252,17 +252,20 @@ bool sites_inlines(struct sites_image *image, const char *function,
 		   size_t *count, struct sites_error *error)
 {
 	struct units units = {
-		.image = image, .inside = inside, .error = error,
+		.image = image,
+		.inside = inside,
+		.error = error,
 	};
 	struct search search = {
-		.image = image, .function = function, .error = error,
+		.image = image,
+		.function = function,
+		.error = error,
 	};
 	bool good = find_units(&units);
 
 	for (size_t i = 0; good && i < units.count; i++) {
 		search.inside = inside;
-		if (!dwarf_offdie(image->dwarf, units.offsets[i],
-				  &search.unit))
+		if (!dwarf_offdie(image->dwarf, units.offsets[i], &search.unit))
 			good = sites_fail(error, "%s: %s", image->path,
 					  dwarf_errmsg(-1));
 		else

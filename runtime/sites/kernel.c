@@ -32,8 +32,7 @@ static bool line_has(const char *line, const char *word)
 
 	if (strncmp(line, "ID=", 3) != 0 && strncmp(line, "ID_LIKE=", 8) != 0)
 		return false;
-	for (found = strstr(line, word); found;
-	     found = strstr(found + 1, word))
+	for (found = strstr(line, word); found; found = strstr(found + 1, word))
 		if (strchr("=\"' ", found[-1]) &&
 		    strchr("\"' \n", found[length]))
 			return true;
@@ -63,9 +62,10 @@ static void no_image(const char *release, struct sites_error *error)
 			"no debug information for %s: install linux-image-%s-dbgsym",
 			release, release);
 	else if (system_is("debian"))
-		sites_fail(error,
-			   "no debug information for %s: install linux-image-%s-dbg",
-			   release, release);
+		sites_fail(
+			error,
+			"no debug information for %s: install linux-image-%s-dbg",
+			release, release);
 	else if (system_is("fedora") || system_is("rhel"))
 		sites_fail(
 			error,

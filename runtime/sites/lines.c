@@ -66,8 +66,7 @@ void sites_refused_done(struct sites_image *image)
 static bool refused(struct sites_image *image, enum sites_refused kind,
 		    const char *name)
 {
-	return name &&
-	       regexec(&image->refused[kind], name, 0, NULL, 0) == 0;
+	return name && regexec(&image->refused[kind], name, 0, NULL, 0) == 0;
 }
 
 struct scopes {
@@ -147,7 +146,9 @@ bool sites_scopes(struct sites_image *image, uint64_t address,
 		  struct sites_error *error)
 {
 	struct scopes scopes = {
-		.image = image, .address = address, .error = error,
+		.image = image,
+		.address = address,
+		.error = error,
 	};
 
 	*list = NULL;
@@ -271,12 +272,12 @@ bool sites_can_probe(struct sites_image *image, uint64_t address,
 	if (!row_file(image, address, &file, why))
 		return false;
 	if (!file)
-		return sites_fail(why,
-				  "0x%llx begins no row of the line table",
+		return sites_fail(why, "0x%llx begins no row of the line table",
 				  (unsigned long long)address);
 	if (refused(image, SITES_REFUSED_SECTION, section))
 		return sites_fail(
-			why, "0x%llx is in section %s, which stap does not probe",
+			why,
+			"0x%llx is in section %s, which stap does not probe",
 			(unsigned long long)address, section);
 	if (refused(image, SITES_REFUSED_FILE, file))
 		return sites_fail(

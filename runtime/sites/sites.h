@@ -184,8 +184,7 @@ struct sites_spin_exits {
 };
 
 /* A kernel without such a slow path has empty lists. */
-bool sites_spin_exits(struct sites_image *image,
-		      struct sites_spin_exits *exits,
+bool sites_spin_exits(struct sites_image *image, struct sites_spin_exits *exits,
 		      struct sites_error *error);
 
 void sites_spin_exits_free(struct sites_spin_exits *exits);

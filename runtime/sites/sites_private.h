@@ -50,8 +50,8 @@ bool sites_grow(void **array, size_t count, size_t size,
 const char *sites_die_name(Dwarf_Die *die);
 
 /* The unit that has code at the address. */
-bool sites_unit_at(struct sites_image *image, uint64_t address,
-		   Dwarf_Die *unit, struct sites_error *error);
+bool sites_unit_at(struct sites_image *image, uint64_t address, Dwarf_Die *unit,
+		   struct sites_error *error);
 
 /*
  * The next sibling.  Returns 0, 1 at the end, -1 with the error set.  Corrupt

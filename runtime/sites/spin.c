@@ -47,8 +47,8 @@ static bool add_pending(struct sites_image *image, const char *slow_path,
 		return false;
 	for (size_t i = 0; good && i < count; i++)
 		for (size_t j = 0; good && j < inlines[i].range_count; j++)
-			good = add_pending_end(
-				image, inlines[i].ranges[j].low, exits, error);
+			good = add_pending_end(image, inlines[i].ranges[j].low,
+					       exits, error);
 	sites_inlines_free(inlines, count);
 	return good;
 }
@@ -138,8 +138,7 @@ static bool add_virtual(struct sites_image *image, const char *slow_path,
 	return good;
 }
 
-bool sites_spin_exits(struct sites_image *image,
-		      struct sites_spin_exits *exits,
+bool sites_spin_exits(struct sites_image *image, struct sites_spin_exits *exits,
 		      struct sites_error *error)
 {
 	memset(exits, 0, sizeof(*exits));

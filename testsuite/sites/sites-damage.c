@@ -26,7 +26,8 @@ static uint32_t next_random(uint64_t *state)
 
 static void ask_all(const char *path)
 {
-	static const char *const functions[] = { "leaf", "middle", "in_pieces" };
+	static const char *const functions[] = { "leaf", "middle",
+						 "in_pieces" };
 	static const char *const insides[] = { "plain", "pieces" };
 	struct sites_spin_exits exits;
 	struct sites_percpu *percpu;

@@ -147,9 +147,9 @@ static int query(struct sites_image *image, int count, char **words)
 	if (strcmp(what, "scopes") == 0)
 		return query_scopes(image);
 	if (strcmp(what, "rows") == 0 && count == 3)
-		return query_rows(image,
-				  (struct sites_range){ hexadecimal(words[1]),
-							hexadecimal(words[2]) });
+		return query_rows(
+			image, (struct sites_range){ hexadecimal(words[1]),
+						     hexadecimal(words[2]) });
 	if (strcmp(what, "probe") == 0)
 		return query_probe(image);
 	if (strcmp(what, "percpu") == 0)
