@@ -221,7 +221,10 @@ static struct {
 	unsigned long percpu, percpu_size;	/* static per-CPU area: template, bytes */
 	unsigned long percpu_min, percpu_max;	/* ... of all CPUs */
 	unsigned long resilient, resilient_size;	/* resilient_queued_spin_lock_slowpath */
-	bool prepared;				/* the pending waiter's end is probed */
+	bool sees_entry;		/* the spinlock's slow path is probed */
+	bool sees_pending;		/* ... and the end of its first waiter's wait */
+	bool sees_rwsem;		/* a rwsem's writer that spins */
+	bool sees_percpu;		/* a percpu_rwsem's writer behind readers */
 	bool virt_spin;				/* this guest uses the test-and-set lock */
 } lk_kernel;
 

@@ -82,8 +82,10 @@ static u32 lk_frame_class(unsigned long ip)
 	sprint_symbol_no_offset(sym, ip - 1);
 	if (!strncmp(sym, "__traceiter_", 12) || !strncmp(sym, "__probestub_", 12))
 		return LK_FR_OWN | LK_FR_SKIP;
-	if (!strncmp(sym, "rt_mutex_", 9) || !strncmp(sym, "__rt_mutex_", 11))
-		return LK_FR_SKIP;	/* partly outside .sched.text */
+	/* These are (partly) outside the sections of lock functions. */
+	if (!strncmp(sym, "rt_mutex_", 9) || !strncmp(sym, "__rt_mutex_", 11) ||
+	    !strncmp(sym, "raw_spin_rq_lock", 16) || !strncmp(sym, "_raw_spin_rq_lock", 17))
+		return LK_FR_SKIP;
 	if (ip < lk_kernel.sched_text || ip >= lk_kernel.sched_etext)
 		return 0;
 	for (i = 0; i < ARRAY_SIZE(lk_lock_prefix); i++)

@@ -221,10 +221,11 @@ static void lk_kernel_init(void)
 	lk_kernel.virt_spin = virt && atomic_read(virt) > 0;
 }
 
-static bool lk_memory(bool stacks)
+/* The state of each CPU, for all the probes. */
+static bool lk_cpus_alloc(void)
 {
-	unsigned int cpu, tables = lk_opt.interval_s ? 2 : 1, i;
 	struct lk_cpu **cpus = lk_alloc(nr_cpu_ids * sizeof(*cpus));
+	unsigned int cpu;
 
 	if (!cpus)
 		return false;
@@ -232,15 +233,22 @@ static bool lk_memory(bool stacks)
 		cpus[cpu] = lk_alloc(sizeof(**cpus));
 		if (!cpus[cpu])
 			return false;
-		for (i = 0; i < tables; i++)
-			if (!lk_table_alloc(&cpus[cpu]->table[i]))
-				return false;
 	}
-	if (stacks && !lk_stacks_alloc())
-		return false;
 	lk_nr_cpus = nr_cpu_ids;
 	smp_store_release(&lk_cpus, cpus);
 	return true;
+}
+
+/* The tables of the recorder. */
+static bool lk_tables_alloc(void)
+{
+	unsigned int cpu, i, tables = lk_opt.interval_s ? 2 : 1;
+
+	for (cpu = 0; cpu < lk_nr_cpus; cpu++)
+		for (i = 0; lk_cpus[cpu] && i < tables; i++)
+			if (!lk_table_alloc(&lk_cpus[cpu]->table[i]))
+				return false;
+	return lk_opt.by != LK_BY_STACK || lk_stacks_alloc();
 }
 
 /* 0, or lk_problem says what is wrong and what is allowed. */
@@ -251,6 +259,10 @@ static int lk_start(const char *by, const char *top, const char *min_us, const c
 	u64 n_top, n_min = 0, n_interval = 0, n_hist = 0;
 
 	lk_problem[0] = '\0';
+	if (!lk_cpus || lk_opt.started) {
+		LK_BAD("lock_start() is for one call in a begin probe");
+		return -1;
+	}
 	if (!lk_opt_format(format) || !lk_opt_by(by) || !lk_opt_kinds(kinds) || !lk_opt_only(only))
 		return -1;
 	n_top = lk_opt.format == LK_TABLE ? 20 : ~0u;
@@ -264,15 +276,13 @@ static int lk_start(const char *by, const char *top, const char *min_us, const c
 	lk_opt.interval_s = n_interval;
 	lk_opt.hist = n_hist;
 	lk_opt.addresses = lk_may_see_addresses();
-	if (lk_cpus)
-		lk_free_all();
-	if (!lk_memory(lk_opt.by == LK_BY_STACK)) {
-		lk_free_all();
+	if (!lk_tables_alloc()) {
 		LK_BAD("no memory for the records of %u CPUs: make the tables smaller with -DLOCKTAP_RECORDS=N (now %d) or -DLOCKTAP_STACKS=N (now %d)",
 		       num_online_cpus(), LOCKTAP_RECORDS, LOCKTAP_STACKS);
 		return -1;
 	}
 	lk_opt.start_ns = lk_now_ns();
+	lk_opt.started = true;
 	return 0;
 }
 

@@ -35,6 +35,7 @@ static struct {
 	bool addresses;		/* whoever runs this may read kernel addresses */
 	unsigned long only_lo, only_hi;
 	u64 start_ns;
+	bool started;		/* the options are good, the tables are there */
 } lk_opt;
 
 struct lk_rec {
@@ -281,7 +282,7 @@ static void lk_record(const struct lk_at *at)
 	struct lk_rec key, *r;
 	u64 h;
 
-	if (unlikely(!cpu || cpu->ev.op != LK_END || !cpu->ev.valid))
+	if (unlikely(!cpu || !lk_opt.started || cpu->ev.op != LK_END || !cpu->ev.valid))
 		return;
 	if (!lk_wanted(&cpu->ev)) {
 		cpu->counts.filtered++;

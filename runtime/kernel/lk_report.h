@@ -336,8 +336,8 @@ static void lk_table_widths(struct list_head *rows, struct lk_widths *w)
 	}
 	w->owner = min(w->owner, 14);
 	w->name = min(w->name, 24);
-	/* The figures take 41 columns, a space stands between columns. */
-	w->caller = LK_WIDTH - 41 - w->kind - w->owner - w->name - 3 - (w->who ? w->who + 1 : 0);
+	/* The figures and the spaces between columns take 46. */
+	w->caller = LK_WIDTH - 46 - w->kind - w->owner - w->name - (w->who ? w->who + 1 : 0);
 	w->caller = max(w->caller, 12);
 }
 
@@ -536,20 +536,54 @@ static void lk_counts_sum(struct lk_counts *sum)
 }
 
 /* What this kernel, or this run, cannot show. */
-static const char *lk_blind(void)
+static const struct {
+	const char *word;
+	const char *text;
+} lk_blinds[] = {
+	{ "virt_spin_lock",
+	  "waits for spinlocks are counted, not timed: this guest has a test-and-set lock" },
+	{ "spin_first_waiter",
+	  "a spinlock's first waiter is counted, not timed: run `locktap prep` (it needs the kernel's debug information)" },
+	{ "spin_first_waiter_count",
+	  "a spinlock's first waiter is not seen: stap needs /boot/System.map-RELEASE" },
+	{ "rwsem_spinner",
+	  "a writer that spins for a rwsem is not seen: stap needs /boot/System.map-RELEASE" },
+	{ "percpu_rwsem_writer",
+	  "a percpu_rwsem's writer behind readers is not seen: stap needs /boot/System.map-RELEASE" },
+};
+
+static u32 lk_blind(void)
 {
-	if (lk_kernel.virt_spin)
-		return "virt_spin_lock";
-	return lk_kernel.prepared ? "-" : "spin_first_waiter";
+	u32 blind = 0;
+
+	if (!lk_kernel.sees_entry)
+		blind |= 1u << 2;
+	else if (lk_kernel.virt_spin)
+		blind |= 1u << 0;
+	else if (!lk_kernel.sees_pending)
+		blind |= 1u << 1;
+	if (!lk_kernel.sees_rwsem)
+		blind |= 1u << 3;
+	if (!lk_kernel.sees_percpu)
+		blind |= 1u << 4;
+	return blind;
 }
 
-static const char *lk_blind_text(void)
+/* The words with commas between, `-` for none; or their texts. */
+static void lk_print_blind(bool text)
 {
-	if (lk_kernel.virt_spin)
-		return "waits for spinlocks are counted, not timed: this guest uses a test-and-set lock";
-	if (!lk_kernel.prepared)
-		return "a spinlock's first waiter is counted, not timed: run `locktap prep` (it needs the kernel's debug information)";
-	return NULL;
+	u32 blind = lk_blind();
+	unsigned int i;
+	bool any = false;
+
+	for (i = 0; i < ARRAY_SIZE(lk_blinds); i++)
+		if (blind & 1u << i) {
+			lk_print("%s%s", text ? "; " : any ? "," : "",
+				 text ? lk_blinds[i].text : lk_blinds[i].word);
+			any = true;
+		}
+	if (!any && !text)
+		lk_print("-");
 }
 
 static void lk_report_loss(void)
@@ -580,22 +614,25 @@ static void lk_report_loss(void)
 		lk_print("\"loss\":{");
 		for (i = 0; i < n; i++)
 			lk_print("\"%s\":%llu,", loss[i].key, loss[i].value);
-		lk_print("\"blind\":\"%s\"}}\n", lk_blind());
+		lk_print("\"walks\":%llu,\"known\":%llu,\"blind\":\"", s.walks, s.known);
+		lk_print_blind(false);
+		lk_print("\"}}\n");
 		break;
 	case LK_TABLE:
 		lk_print("loss: %llu waits seen, %llu recorded", s.seen, s.recorded);
 		for (i = 0; i < n; i++)
 			if (loss[i].text && loss[i].value)
 				lk_print("; %llu %s", loss[i].value, loss[i].text);
-		if (lk_blind_text())
-			lk_print("; %s", lk_blind_text());
+		lk_print_blind(true);
 		lk_print("\n");
 		break;
 	default:
 		lk_print("#loss ");
 		for (i = 0; i < n; i++, sep = " ")
 			lk_print("%s%s=%llu", sep, loss[i].key, loss[i].value);
-		lk_print(" blind=%s walks=%llu known=%llu\n", lk_blind(), s.walks, s.known);
+		lk_print(" walks=%llu known=%llu blind=", s.walks, s.known);
+		lk_print_blind(false);
+		lk_print("\n");
 	}
 }
 
@@ -610,7 +647,7 @@ static void lk_report(bool last)
 	bool masked = irqs_disabled();
 	u32 which;
 
-	if (!lk_cpus || lk_finished)
+	if (!lk_opt.started || lk_finished)
 		return;
 	lk_finished = last;
 	which = lk_flip();

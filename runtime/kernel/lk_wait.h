@@ -415,7 +415,7 @@ static int lk_spin_entry(const struct lk_at *at, unsigned long lock)
 
 	if (unlikely(!cpu))
 		return 0;
-	if (lk_kernel.virt_spin || !lk_kernel.prepared) {
+	if (lk_kernel.virt_spin || !lk_kernel.sees_pending) {
 		/* The end of this wait, or of a first waiter's, cannot be seen: count only. */
 		cpu->counts.entries++;
 		return 0;

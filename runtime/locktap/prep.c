@@ -20,7 +20,7 @@
 #include "locktap.h"
 
 /* Goes up when the same kernel is to be prepared anew. */
-#define PREP_FORMAT 2
+#define PREP_FORMAT 3
 
 #define DEFAULT_DIRECTORY PKGDATADIR "/tapset"
 
@@ -237,15 +237,19 @@ static void write_tapset(FILE *out, const char *head,
 	const struct sites_spin_exits *exits = &findings->exits;
 
 	fputs(head, out);
-	fprintf(out,
-		"\n// The tapset runs this before any other probe, if it is there.\n"
-		"probe __lock.prepared = begin(-9223372036854775799)\n"
-		"{\n"
-		"\tpending_end = %d\n"
-		"\tpercpu_syms = __lock_prep_percpu()\n"
-		"\tpercpu_nr = __lock_prep_percpu_nr()\n"
-		"}\n",
-		exits->pending_end_count > 0);
+	fputs("\n// The tapset runs this before any other probe, if it is there.\n"
+	      "probe __lock.prepared = begin(-9223372036854775799)\n"
+	      "{\n"
+	      "\tpending_end = \"",
+	      out);
+	for (size_t i = 0; i < exits->pending_end_count; i++)
+		fprintf(out, "%skernel.statement(0x%" PRIx64 ")",
+			i ? " " : "", exits->pending_end[i]);
+	fputs("\"\n"
+	      "\tpercpu_syms = __lock_prep_percpu()\n"
+	      "\tpercpu_nr = __lock_prep_percpu_nr()\n"
+	      "}\n",
+	      out);
 	write_pending_end(out, exits);
 	write_percpu(out, findings);
 	fprintf(out, "\n%s", last_line);
