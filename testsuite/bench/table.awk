@@ -1,0 +1,85 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+# From the guest's lines (see guest) to the TSV, and into the file `verdicts` lines
+# "kept|broken|note|fail TEXT". Variables: bound_lock, bound_stack, bound_idle.
+BEGIN { FS = OFS = "\t" }
+
+$1 == "run" {
+	at = $2 FS $3 FS $4
+	elapsed[at, ++n[at]] = $5
+	acquisitions[at] = $6
+	if ($2 == "truth") {
+		contended += $7
+		truths++
+	}
+}
+$1 == "count" { counted[$2 FS $3 FS $4] = $5 }
+$1 == "lost" && $2 == "lockcontend" { lost += $5 }
+$1 == "fail" {
+	failed++
+	verdict("fail", $2 ($3 == "-" ? "" : " by " $3) ($4 == "-" ? "" : ", threads=" $4) ": " $5)
+}
+
+function verdict(word, text) {
+	print word, text > "verdicts"
+}
+
+function median(at,	i, j, s) {
+	for (i = 1; i <= n[at]; i++) {
+		for (j = i - 1; j && s[j] > elapsed[at, i]; j--)
+			s[j + 1] = s[j]
+		s[j + 1] = elapsed[at, i]
+	}
+	i = int((n[at] + 1) / 2)
+	return n[at] % 2 ? s[i] : (s[i] + s[i + 1]) / 2
+}
+
+function row(tool, records, threads,	at, peer, over, count, ratio) {
+	at = tool FS records FS threads
+	peer = "bpftrace" FS records FS threads
+	if (!n[at] || !base[threads] || !contended)
+		return
+	over = median(at) - base[threads]
+	ratio = "-"
+	if (threads > 1 && n[peer])
+		ratio = sprintf("%.3f", over / (median(peer) - base[threads]))
+	count = tool != "nothing" ? counted[at] : threads > 1 ? contended : "-"
+	print tool, records, threads, sprintf("%.1f", over / (threads > 1 ? contended : acquisitions[at])), ratio,
+		sprintf("%.0f", over + base[threads]), sprintf("%.0f", base[threads]),
+		count == "-" ? count : sprintf("%.0f", count), acquisitions[at]
+	if (tool == "lockcontend")
+		judge(records, threads, over, ratio)
+	if (tool != "nothing" && threads > 1 && (count < 0.99 * contended || count > 1.01 * contended))
+		verdict("note", sprintf("%s by %s counted %d contended acquisitions a run, the workload %d",
+			tool, records, count, contended))
+}
+
+function judge(records, threads, over, ratio,	bound) {
+	bound = records == "lock" ? bound_lock : bound_stack
+	if (threads == 1)
+		verdict(over <= bound_idle * base[1] ? "kept" : "broken",
+			sprintf("by %s, where nothing waits: %+.2f %% of the time (at most %.0f %%)", records,
+				100 * over / base[1], 100 * bound_idle))
+	else if (ratio != "-")
+		verdict(ratio + 0 <= bound ? "kept" : "broken",
+			sprintf("by %s: %s of what bpftrace adds (at most %.2f)", records, ratio, bound))
+}
+
+END {
+	if (truths)
+		contended /= truths
+	for (threads = 2; threads; threads--)
+		base[threads] = median("nothing" FS "-" FS threads) + 0
+	print "#locktap 1 bench"
+	print "#tool", "records", "threads", "added_ns", "ratio", "elapsed_ns", "base_ns", "contended", "acquisitions"
+	for (threads = 2; threads; threads--) {
+		row("nothing", "-", threads)
+		row("lockcontend", "lock", threads)
+		row("bpftrace", "lock", threads)
+		row("lockcontend", "stack", threads)
+		row("bpftrace", "stack", threads)
+	}
+	print "#loss failed=" failed + 0 " lockcontend_lost=" lost + 0
+	if (!base[1] || !base[2] || !contended)
+		verdict("fail", "the workload alone was not measured")
+	verdict("end", "")
+}
