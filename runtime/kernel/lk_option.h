@@ -80,10 +80,23 @@ static bool lk_opt_kinds(const char *value)
 	return true;
 }
 
-/* Bytes of the symbol at an address: the kernel tells them only in text. */
+#define LK_SYMBOL_MAX (1ul << 20)
+
+/* The symbol of an address without offset and size: for comparing. */
+static void lk_symbol_name(unsigned long addr, char *sym)
+{
+	sprint_symbol(sym, addr);
+	sym[strcspn(sym, "+")] = '\0';
+}
+
+/*
+ * Bytes of the symbol at an address: the kernel tells them only in text,
+ * and Linux 6.1 wrongly for a module's data (it takes the end of the
+ * module's code for the next symbol): then the next symbol is looked for.
+ */
 static unsigned long lk_symbol_bytes(unsigned long addr)
 {
-	char sym[KSYM_SYMBOL_LEN];
+	char sym[KSYM_SYMBOL_LEN], next[KSYM_SYMBOL_LEN];
 	unsigned long bytes;
 	char *p;
 
@@ -91,6 +104,14 @@ static unsigned long lk_symbol_bytes(unsigned long addr)
 	p = strrchr(sym, '/');
 	if (!p || sscanf(p + 1, "%lx", &bytes) != 1 || !bytes)
 		return 1;
+	if (bytes < LK_SYMBOL_MAX)
+		return bytes;
+	lk_symbol_name(addr, sym);
+	for (bytes = 8; bytes < 4096; bytes += 8) {
+		lk_symbol_name(addr + bytes, next);
+		if (strcmp(sym, next))
+			break;
+	}
 	return bytes;
 }
 
@@ -190,23 +211,18 @@ static bool lk_may_see_addresses(void)
 	return has_capability_noaudit(current, CAP_SYSLOG);
 }
 
-static unsigned long lk_symbol(const char *name)
-{
-	return kallsyms_lookup_name(name);
-}
-
 /* Once, in the first begin probe. */
 static void lk_kernel_init(void)
 {
-	const atomic_t *virt = (void *)lk_symbol("virt_spin_lock_key");
+	const atomic_t *virt = (void *)kallsyms_lookup_name("virt_spin_lock_key");
 	unsigned int cpu;
 
-	lk_kernel.text = lk_symbol("_stext");
-	lk_kernel.etext = lk_symbol("_end");
-	lk_kernel.sched_text = lk_symbol("__sched_text_start");
-	lk_kernel.sched_etext = lk_symbol("__sched_text_end");
-	lk_kernel.percpu = lk_symbol("__per_cpu_start");
-	lk_kernel.percpu_size = lk_symbol("__per_cpu_end") - lk_kernel.percpu;
+	lk_kernel.text = kallsyms_lookup_name("_stext");
+	lk_kernel.etext = kallsyms_lookup_name("_end");
+	lk_kernel.sched_text = kallsyms_lookup_name("__sched_text_start");
+	lk_kernel.sched_etext = kallsyms_lookup_name("__sched_text_end");
+	lk_kernel.percpu = kallsyms_lookup_name("__per_cpu_start");
+	lk_kernel.percpu_size = kallsyms_lookup_name("__per_cpu_end") - lk_kernel.percpu;
 	lk_kernel.percpu_min = ~0ul;
 	for_each_possible_cpu(cpu) {
 		unsigned long at = lk_kernel.percpu + per_cpu_offset(cpu);
@@ -214,7 +230,7 @@ static void lk_kernel_init(void)
 		lk_kernel.percpu_min = min(lk_kernel.percpu_min, at);
 		lk_kernel.percpu_max = max(lk_kernel.percpu_max, at + lk_kernel.percpu_size);
 	}
-	lk_kernel.resilient = lk_symbol("resilient_queued_spin_lock_slowpath");
+	lk_kernel.resilient = kallsyms_lookup_name("resilient_queued_spin_lock_slowpath");
 	if (lk_kernel.resilient)
 		lk_kernel.resilient_size = lk_symbol_bytes(lk_kernel.resilient);
 	/* A static key's first word is its count of users. */
