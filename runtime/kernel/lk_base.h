@@ -60,6 +60,20 @@
 #undef MAXSKIPPED
 #define MAXSKIPPED 0x7ffffffe
 
+/*
+ * stap ends each handler with a flush of what it has printed, which takes
+ * locks and looks for its context again: with nothing printed that is a
+ * sixth of what a wait costs here. The macro is there before the runtime
+ * defines the function, whose own "void" leaves it as it is.
+ */
+#define LK_FLUSH_void _stp_print_flush(void)
+#define LK_FLUSH_                                                                              \
+	({                                                                                     \
+		if (unlikely(per_cpu_ptr(_stp_log_pcpu, raw_smp_processor_id())->len))         \
+			_stp_print_flush();                                                     \
+	})
+#define _stp_print_flush(arguments) LK_FLUSH_##arguments
+
 /* Table sizes, all settable with stap's -D. */
 #ifndef LOCKTAP_RECORDS		/* records of one CPU */
 #define LOCKTAP_RECORDS 1024
@@ -179,6 +193,26 @@ struct lk_counts {
 
 #define LK_SPIN_DEPTH 12
 
+/*
+ * A stack that was recorded not long ago on this CPU: where its return
+ * addresses are, counted in words from where it begins.
+ */
+#define LK_SEEN 64
+#define LK_SEEN_DEPTH 40
+
+struct lk_seen {
+	unsigned long *slot;
+	unsigned long ip;
+	u32 n;
+	u32 id;
+	u32 caller;
+	bool probed;
+	struct {
+		u32 off;
+		s32 ip;
+	} frame[LK_SEEN_DEPTH];
+};
+
 struct lk_rec;
 
 struct lk_table {
@@ -189,10 +223,18 @@ struct lk_table {
 
 struct lk_cpu {
 	struct lk_event ev;
+	struct {		/* where the last wait was recorded */
+		struct lk_rec *rec;
+		unsigned long lock;
+		u64 by;
+		u32 turn;
+		u8 kind, mode;
+	} last;
 	u32 nspin;
 	u32 in_record;
 	struct lk_wait spin[LK_SPIN_DEPTH];
 	struct lk_counts counts;
+	struct lk_seen *seen;
 	struct lk_table table[2];	/* the second only with interval reports */
 };
 

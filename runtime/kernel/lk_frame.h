@@ -163,7 +163,11 @@ static unsigned int lk_unwind(const struct lk_cursor *from, struct pt_regs *regs
 			else
 				lk_frame_learn(key, prev_ip, 0, slot - prev_slot);
 		}
-		prev_ip = ip;
+		/*
+		 * What an interrupt came in on is no return address, though it may be
+		 * the place that one points to: nothing is learnt of it.
+		 */
+		prev_ip = st.regs ? 0 : ip;
 		prev_slot = slot;
 		prev_probed = false;
 		started = true;
@@ -249,29 +253,33 @@ static noinline unsigned int lk_stack_here(struct lk_cpu *cpu, u32 skip, u32 *ip
 	return lk_walk(cpu, lk_cursor_here(), NULL, skip, ips, max);
 }
 
-/* The stack at the present event, from the first caller outside the lock functions on. */
-static unsigned int lk_stack(struct lk_cpu *cpu, const struct lk_at *at, u32 *ips,
-			     unsigned int max)
+/* The same for a kprobe. */
+static struct lk_cursor lk_cursor_at(struct lk_cpu *cpu, const struct lk_at *at)
 {
 	struct pt_regs *regs = at->regs;
-	struct lk_cursor from = { .probed = false };
+	struct lk_cursor from = { .slot = (unsigned long *)kernel_stack_pointer(regs) };
 
-	if (!regs)
-		return lk_stack_here(cpu, LK_FR_SKIP, ips, max);
-	from.slot = (unsigned long *)kernel_stack_pointer(regs);
 	if (at->return_ip) {
 		/* The slot has just been left; the unwinder starts below it. */
 		from.slot--;
 		from.ip = at->return_ip;
-		return lk_walk(cpu, from, NULL, LK_FR_SKIP, ips, max);
-	}
-	if (cpu->ev.op == LK_BEGIN) {	/* function entry */
+	} else if (cpu->ev.op == LK_BEGIN) {	/* function entry */
 		from.ip = *from.slot;
-		return lk_walk(cpu, from, regs, LK_FR_SKIP, ips, max);
+	} else {
+		from.ip = regs->ip;
+		from.probed = true;
 	}
-	from.ip = regs->ip;
-	from.probed = true;
-	return lk_walk(cpu, from, regs, LK_FR_SKIP, ips, max);
+	return from;
+}
+
+/* The stack at the present event, from the first caller outside the lock functions on. */
+static unsigned int lk_stack(struct lk_cpu *cpu, const struct lk_at *at, u32 *ips,
+			     unsigned int max)
+{
+	if (!at->regs)
+		return lk_stack_here(cpu, LK_FR_SKIP, ips, max);
+	return lk_walk(cpu, lk_cursor_at(cpu, at), at->return_ip ? NULL : at->regs, LK_FR_SKIP,
+		       ips, max);
 }
 
 static unsigned long lk_caller(struct lk_cpu *cpu, const struct lk_at *at)

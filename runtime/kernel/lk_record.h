@@ -81,7 +81,7 @@ struct lk_stack {
 #define LK_STACK_PROBES 16
 
 static struct lk_stack **lk_stacks;
-static u32 lk_active;		/* which of the two tables is being filled */
+static u32 lk_turn;		/* counts reports; its low bit is the table being filled */
 
 static struct lk_rec *lk_rec(const struct lk_table *t, u32 i)
 {
@@ -99,16 +99,12 @@ static inline u64 lk_mix(u64 h, u64 v)
 	return h ^ h >> 29;
 }
 
-/* Number of the present stack, from 1; 0 when the table is full. */
-static u32 lk_stack_id(struct lk_cpu *cpu, const struct lk_at *at, unsigned long *caller)
+/* Number of this stack, from 1; 0 when the table is full. */
+static u32 lk_stack_number(struct lk_cpu *cpu, const u32 *ips, u32 n)
 {
-	u32 ips[LK_DEPTH], i, n, place;
 	u64 hash = 0;
+	u32 i, place;
 
-	n = lk_stack(cpu, at, ips, LK_DEPTH);
-	*caller = n ? LK_IP(ips[0]) : 0;
-	if (n == LK_DEPTH)
-		cpu->counts.deep++;
 	for (i = 0; i < n; i++)
 		hash = lk_mix(hash, ips[i]);
 	hash |= !hash;
@@ -131,6 +127,92 @@ static u32 lk_stack_id(struct lk_cpu *cpu, const struct lk_at *at, unsigned long
 	}
 	cpu->counts.stacks_full++;
 	return 0;
+}
+
+/*
+ * The stack that was there before? Each return address, outwards, tells
+ * where the next one is; so where all are the same in the same places, a walk
+ * would find the same.
+ */
+static inline bool lk_seen_again(const struct lk_seen *s, const struct lk_cursor *from)
+{
+	u32 i;
+
+	if (((unsigned long)s->slot ^ (unsigned long)from->slot) & (THREAD_SIZE - 1) ||
+	    s->ip != from->ip || s->probed != from->probed)
+		return false;
+	for (i = 0; i < s->n; i++)
+		if (READ_ONCE_NOCHECK(from->slot[s->frame[i].off]) !=
+		    (unsigned long)(long)s->frame[i].ip)
+			return false;
+	return true;
+}
+
+/* Keep a stack that was followed by the frames learnt alone. */
+static void lk_seen_keep(struct lk_seen *s, struct lk_cursor at, u32 id, u32 caller)
+{
+	const struct lk_cursor from = at;
+
+	s->ip = 0;	/* nothing is kept, unless the end is reached */
+	s->slot = from.slot;
+	s->probed = from.probed;
+	s->id = id;
+	s->caller = caller;
+	for (s->n = 0; ; s->n++) {
+		u64 *e = lk_frame_find(at.probed ? LK_AS_PROBED((u32)at.ip) : (u32)at.ip);
+		u64 entry = e ? READ_ONCE(*e) : 0;
+
+		if (!e || LK_FR_FLAGS(entry) & LK_FR_VARIES)
+			return;
+		if (LK_FR_FLAGS(entry) & LK_FR_END)
+			break;
+		at.slot += LK_FR_WORDS(entry);
+		if (s->n >= LK_SEEN_DEPTH || !lk_same_stack(at.slot, from.slot))
+			return;
+		at.ip = READ_ONCE_NOCHECK(*at.slot);
+		at.probed = false;
+		s->frame[s->n].off = at.slot - from.slot;
+		s->frame[s->n].ip = (s32)at.ip;
+	}
+	s->ip = from.ip;
+}
+
+static __always_inline u32 lk_stack_id_from(struct lk_cpu *cpu, struct lk_cursor from,
+					    struct pt_regs *regs, unsigned long *caller)
+{
+	struct lk_seen *s;
+	u32 ips[LK_DEPTH], n, id;
+	u64 walks;
+
+	s = &cpu->seen[hash_long((unsigned long)from.slot % THREAD_SIZE ^ cpu->ev.lock,
+				 ilog2(LK_SEEN))];
+	if (likely(lk_seen_again(s, &from))) {
+		cpu->counts.known++;
+		*caller = LK_IP(s->caller);
+		return s->id;
+	}
+	walks = cpu->counts.walks;
+	n = lk_walk(cpu, from, regs, LK_FR_SKIP, ips, LK_DEPTH);
+	*caller = n ? LK_IP(ips[0]) : 0;
+	if (n == LK_DEPTH)
+		cpu->counts.deep++;
+	id = lk_stack_number(cpu, ips, n);
+	if (id && n && n < LK_DEPTH && walks == cpu->counts.walks)
+		lk_seen_keep(s, from, id, ips[0]);
+	return id;
+}
+
+static noinline u32 lk_stack_id_here(struct lk_cpu *cpu, unsigned long *caller)
+{
+	return lk_stack_id_from(cpu, lk_cursor_here(), NULL, caller);
+}
+
+static u32 lk_stack_id(struct lk_cpu *cpu, const struct lk_at *at, unsigned long *caller)
+{
+	if (!at->regs)
+		return lk_stack_id_here(cpu, caller);
+	return lk_stack_id_from(cpu, lk_cursor_at(cpu, at), at->return_ip ? NULL : at->regs,
+				caller);
 }
 
 /* Offset of a lock in the static per-CPU area; false where it is not in it. */
@@ -273,14 +355,61 @@ static void lk_rec_add(struct lk_cpu *cpu, const struct lk_at *at, struct lk_rec
 	}
 }
 
+/* The second part of the key, for what is to be recorded by. */
+static inline u64 lk_rec_by(struct lk_cpu *cpu, const struct lk_at *at, unsigned long *caller)
+{
+	switch (lk_opt.by) {
+	case LK_BY_LOCK:
+		return cpu->ev.lock;
+	case LK_BY_CALLER:
+		return *caller = lk_caller(cpu, at);
+	case LK_BY_STACK:
+		return lk_stack_id(cpu, at, caller);
+	case LK_BY_TASK:
+		return current->pid;
+	case LK_BY_PROCESS:
+		return current->tgid;
+	case LK_BY_CGROUP:
+		return lk_cgroup_id(NULL);
+	default:
+		return 0;
+	}
+}
+
+/* The record by its whole key; remembered where the lock and `by` say it all. */
+static noinline struct lk_rec *lk_rec_look(struct lk_cpu *cpu, const struct lk_at *at, u32 turn,
+					   u64 by, unsigned long *caller)
+{
+	struct lk_rec key = { .kind = cpu->ev.kind, .mode = cpu->ev.mode, .by = by }, *r;
+	bool says_all = true;
+
+	key.name_is = lk_name_of(cpu->ev.lock, &key.name);
+	if (key.name_is == LK_NAME_CALLER) {
+		says_all = lk_opt.by == LK_BY_LOCK || (lk_opt.by == LK_BY_STACK && by);
+		if (lk_opt.by == LK_BY_LOCK)
+			key.name = 0;
+		else
+			key.name = *caller = *caller ? *caller : lk_caller(cpu, at);
+	}
+	key.hash = lk_mix(lk_mix(key.kind << 8 | key.mode, key.name), key.by) >> 32;
+	r = lk_rec_find(&cpu->table[turn & 1], &key);
+	cpu->last.rec = says_all ? r : NULL;
+	cpu->last.lock = cpu->ev.lock;
+	cpu->last.by = by;
+	cpu->last.turn = turn;
+	cpu->last.kind = cpu->ev.kind;
+	cpu->last.mode = cpu->ev.mode;
+	return r;
+}
+
 /* Record the wait that the present contention_end speaks of. */
 static void lk_record(const struct lk_at *at)
 {
 	struct lk_cpu *cpu = lk_this_cpu();
 	unsigned long caller = 0;
-	struct lk_table *t;
-	struct lk_rec key, *r;
-	u64 h;
+	struct lk_rec *r;
+	u32 turn;
+	u64 by;
 
 	if (unlikely(!cpu || !lk_opt.started || cpu->ev.op != LK_END || !cpu->ev.valid))
 		return;
@@ -297,42 +426,13 @@ static void lk_record(const struct lk_at *at)
 		WRITE_ONCE(cpu->in_record, 1);
 		smp_mb();	/* pairs with lk_flip(): it sees us, or we the other table */
 	}
-	t = &cpu->table[READ_ONCE(lk_active)];
-	key.kind = cpu->ev.kind;
-	key.mode = cpu->ev.mode;
-	key.by = 0;
-	key.name_is = lk_name_of(cpu->ev.lock, &key.name);
-	switch (lk_opt.by) {
-	case LK_BY_NAME:
-		break;
-	case LK_BY_LOCK:
-		key.by = cpu->ev.lock;
-		break;
-	case LK_BY_CALLER:
-		key.by = caller = lk_caller(cpu, at);
-		break;
-	case LK_BY_STACK:
-		key.by = lk_stack_id(cpu, at, &caller);
-		break;
-	case LK_BY_TASK:
-		key.by = current->pid;
-		break;
-	case LK_BY_PROCESS:
-		key.by = current->tgid;
-		break;
-	case LK_BY_CGROUP:
-		key.by = lk_cgroup_id(NULL);
-		break;
-	}
-	if (key.name_is == LK_NAME_CALLER) {
-		if (lk_opt.by == LK_BY_LOCK)
-			key.name = 0;
-		else
-			key.name = caller = caller ? caller : lk_caller(cpu, at);
-	}
-	h = lk_mix(lk_mix(key.kind << 8 | key.mode, key.name), key.by);
-	key.hash = h >> 32;
-	r = lk_rec_find(t, &key);
+	turn = READ_ONCE(lk_turn);
+	by = lk_rec_by(cpu, at, &caller);
+	r = cpu->last.rec;
+	if (!r || cpu->last.lock != cpu->ev.lock || cpu->last.by != by ||
+	    cpu->last.turn != turn || cpu->last.kind != cpu->ev.kind ||
+	    cpu->last.mode != cpu->ev.mode)
+		r = lk_rec_look(cpu, at, turn, by, &caller);
 	if (r) {
 		lk_rec_add(cpu, at, r, caller);
 		cpu->counts.recorded++;
@@ -368,6 +468,14 @@ static void lk_table_clear(struct lk_table *t)
 static bool lk_stacks_alloc(void)
 {
 	unsigned int i;
+
+	for (i = 0; i < lk_nr_cpus; i++) {
+		if (!lk_cpus[i])
+			continue;
+		lk_cpus[i]->seen = lk_alloc(LK_SEEN * sizeof(struct lk_seen));
+		if (!lk_cpus[i]->seen)
+			return false;
+	}
 
 	lk_stacks = lk_alloc(LK_STACK_PIECES * sizeof(*lk_stacks));
 	if (!lk_stacks)

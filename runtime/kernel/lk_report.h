@@ -137,12 +137,12 @@ static void lk_rec_lock_name(const struct lk_rec *r, char *buf, size_t size)
 /* Exchange the tables; wait for handlers that are still in the old one. */
 static u32 lk_flip(void)
 {
-	u32 old = lk_active, spins = 10000000;
+	u32 old = lk_turn & 1, spins = 10000000;
 	unsigned int cpu;
 
 	if (!lk_opt.interval_s)
 		return old;
-	WRITE_ONCE(lk_active, !old);
+	WRITE_ONCE(lk_turn, lk_turn + 1);
 	smp_mb();		/* pairs with lk_record() */
 	for (cpu = 0; cpu < lk_nr_cpus; cpu++)
 		while (lk_cpus[cpu] && smp_load_acquire(&lk_cpus[cpu]->in_record) && --spins)

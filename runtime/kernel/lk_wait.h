@@ -29,18 +29,27 @@ static inline void *lk_peek_pointer(const void *from)
 	return p;
 }
 
-/* The tid of a task that may be gone: `from` must still name it afterwards. */
-static s32 lk_owner_tid(const void *from, unsigned long flag_bits)
+/*
+ * The tid in an owner word. A holder's task is freed an RCU grace period
+ * after it has let go at the earliest, and here interrupts are masked: it
+ * can be read, as the kernel's own spinning waiters do.
+ */
+static s32 lk_owner_tid(unsigned long word, unsigned long flag_bits)
 {
-	unsigned long word = (unsigned long)lk_peek_pointer(from);
-	struct task_struct *task = (void *)(word & ~flag_bits);
+	const struct task_struct *task = (const void *)(word & ~flag_bits);
+
+	return task ? READ_ONCE(task->pid) : 0;
+}
+
+/* The tid of a task that may be gone: `from` must still name it afterwards. */
+static s32 __maybe_unused lk_hint_tid(const void *from)
+{
+	struct task_struct *task = lk_peek_pointer(from);
 	pid_t tid = 0;
 
 	if (!task || copy_from_kernel_nofault(&tid, &task->pid, sizeof(tid)))
 		return 0;
-	if ((((unsigned long)lk_peek_pointer(from) ^ word) & ~flag_bits) != 0)
-		return 0;
-	return tid;
+	return lk_peek_pointer(from) == task ? tid : 0;
 }
 
 /*
@@ -53,20 +62,19 @@ static s32 lk_owner(unsigned int kind, unsigned long lock)
 {
 	switch (kind) {
 	case LK_MUTEX:
-		return lk_owner_tid(&((struct mutex *)lock)->owner, 7);
+		return lk_owner_tid(atomic_long_read(&((struct mutex *)lock)->owner), 7);
 	case LK_RWSEM: {
-		const void *owner = &((struct rw_semaphore *)lock)->owner;
+		unsigned long word = atomic_long_read(&((struct rw_semaphore *)lock)->owner);
 
-		if ((unsigned long)lk_peek_pointer(owner) & 1)
-			return 0;
-		return lk_owner_tid(owner, 7);
+		return word & 1 ? 0 : lk_owner_tid(word, 7);
 	}
 	case LK_RTMUTEX:
-		return lk_owner_tid(&((struct rt_mutex_base *)lock)->owner, 1);
+		return lk_owner_tid((unsigned long)READ_ONCE(((struct rt_mutex_base *)lock)->owner),
+				    1);
 #ifdef CONFIG_DETECT_HUNG_TASK_BLOCKER
 #if LINUX_VERSION_CODE >= KERNEL_VERSION(6, 16, 0)
 	case LK_SEM:
-		return lk_owner_tid(&((struct semaphore *)lock)->last_holder, 0);
+		return lk_hint_tid(&((struct semaphore *)lock)->last_holder);
 #endif
 #endif
 	default:
@@ -105,30 +113,45 @@ static inline unsigned int lk_wait_set(struct task_struct *task)
 	return hash_ptr(task, 32) % LK_WAIT_SETS;
 }
 
+/* No open wait in this set, of any task? The usual case, and quick. */
+static inline bool lk_wait_set_empty(unsigned int set)
+{
+	struct task_struct *const *key = lk_wait_task[set];
+	unsigned long any = 0;
+	unsigned int i;
+
+#pragma GCC unroll 8
+	for (i = 0; i < LK_WAYS; i++)
+		any |= (unsigned long)key[i];
+	return !any;
+}
+
 static struct lk_wait *lk_task_wait(struct task_struct *task, unsigned long lock)
 {
 	unsigned int set = lk_wait_set(task), i;
+	struct task_struct *const *key = lk_wait_task[set];
+	struct lk_wait *w = lk_waits[set];
 
-	for (i = 0; i < LK_WAYS; i++)
-		if (lk_wait_task[set][i] == task && lk_waits[set][i].lock == lock)
-			return &lk_waits[set][i];
+	for (i = 0; i < LK_WAYS; i++, key++, w++)
+		if (*key == task && w->lock == lock)
+			return w;
 	return NULL;
 }
 
 static struct lk_wait *lk_task_wait_new(struct lk_cpu *cpu, struct task_struct *task)
 {
 	unsigned int set = lk_wait_set(task), i;
+	struct task_struct **key = lk_wait_task[set];
+	struct lk_wait *w = lk_waits[set];
 
-	for (i = 0; i < LK_WAYS; i++) {
-		struct task_struct **key = &lk_wait_task[set][i];
-
+	for (i = 0; i < LK_WAYS; i++, key++, w++) {
 		/* A task that went away in a wait and whose address came back. */
-		if (*key == task && lk_waits[set][i].tid != task->pid) {
+		if (*key == task && w->tid != task->pid) {
 			cpu->counts.unmatched++;
-			return &lk_waits[set][i];
+			return w;
 		}
 		if (!READ_ONCE(*key) && cmpxchg(key, NULL, task) == NULL)
-			return &lk_waits[set][i];
+			return w;
 	}
 	cpu->counts.waits_full++;
 	return NULL;
@@ -326,7 +349,8 @@ static bool lk_continues(const struct lk_wait *w, u32 flags)
 static int lk_task_begin(struct lk_cpu *cpu, unsigned long lock, unsigned int kind,
 			 unsigned int mode, u32 flags)
 {
-	struct lk_wait *w = lk_task_wait(current, lock);
+	struct lk_wait *w = lk_wait_set_empty(lk_wait_set(current)) ? NULL :
+								      lk_task_wait(current, lock);
 	bool busy = kind != LK_PERCPU_RWSEM || mode != LK_W || lk_percpu_busy(lock);
 
 	if (w && w->flags == flags && lk_again(cpu, LK_BEGIN, lock))
