@@ -194,18 +194,22 @@ struct lk_counts {
 #define LK_SPIN_DEPTH 12
 
 /*
- * A stack that was recorded not long ago on this CPU: where its return
- * addresses are, counted in words from where it begins.
+ * A stack that was seen not long ago on this CPU: its return addresses and
+ * where they are, in words from where it begins. The outermost may be at the
+ * top of the task's stack instead, whatever lies between.
  */
-#define LK_SEEN 64
-#define LK_SEEN_DEPTH 40
+#define LK_SEEN_WAYS 4
+#define LK_SEEN_SETS 16
+#define LK_SEEN_DEPTH 48
 
 struct lk_seen {
-	unsigned long *slot;
-	unsigned long ip;
-	u32 n;
-	u32 id;
+	u32 ip;			/* where it begins; 0: nothing here */
 	u32 caller;
+	u32 id;			/* in the stack table; 0: not there yet */
+	s32 top;		/* at the top of the task's stack; 0: nothing */
+	u16 n;
+	u16 inner;		/* so many are lock functions or our own */
+	u16 last;		/* the furthest of the places */
 	bool probed;
 	struct {
 		u32 off;
@@ -234,7 +238,10 @@ struct lk_cpu {
 	u32 in_record;
 	struct lk_wait spin[LK_SPIN_DEPTH];
 	struct lk_counts counts;
-	struct lk_seen *seen;
+	struct lk_seen seen[LK_SEEN_SETS][LK_SEEN_WAYS];
+	u32 seen_turn;
+	u32 nips;
+	u32 ips[LK_DEPTH];	/* the last stack that was followed */
 	struct lk_table table[2];	/* the second only with interval reports */
 };
 

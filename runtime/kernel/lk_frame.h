@@ -19,11 +19,13 @@
 #define LK_FR_VARIES 4u		/* distance not fixed: unwind */
 #define LK_FR_OWN 8u		/* this module, or the tracepoint's own function */
 #define LK_FR_KNOWN 16u		/* keeps the word of a first entry from being 0 */
+#define LK_FR_TOP 32u		/* the next one is at the top of the task's stack */
+#define LK_FR_INSIDE 64u	/* ... not always */
 
 /*
  * An entry is one word, so it is read and written whole: low half of the
  * return address (the upper one is all ones in kernel and modules), flags,
- * distance in words. Written once; only LK_FR_VARIES is ever added.
+ * distance in words. Written once; only LK_FR_VARIES and _INSIDE are ever added.
  */
 static u64 lk_frames[LOCKTAP_FRAMES];
 
@@ -105,9 +107,11 @@ static void lk_frame_learn(u32 ip32, unsigned long ip, u32 flags, unsigned long 
 	if (e) {
 		u64 old = READ_ONCE(*e);
 
-		if (flags & LK_FR_VARIES || LK_FR_WORDS(old) != words ||
-		    (LK_FR_FLAGS(old) & LK_FR_END) != (flags & LK_FR_END))
-			WRITE_ONCE(*e, old | (u64)LK_FR_VARIES << 16);
+		if (LK_FR_WORDS(old) != words || (LK_FR_FLAGS(old) ^ flags) & LK_FR_END)
+			flags |= LK_FR_VARIES;
+		flags &= LK_FR_VARIES | LK_FR_INSIDE;
+		if (flags & ~LK_FR_FLAGS(old))
+			WRITE_ONCE(*e, old | (u64)flags << 16);
 		return;
 	}
 	flags |= lk_frame_class(ip);
@@ -121,9 +125,30 @@ static void lk_frame_learn(u32 ip32, unsigned long ip, u32 flags, unsigned long 
 	/* No room: this address is unwound each time. */
 }
 
+/* Where the return address of a system call's outermost function is. */
+static inline unsigned long *lk_top_slot(void)
+{
+	return (unsigned long *)task_pt_regs(current) - 1;
+}
+
 static inline bool lk_same_stack(const void *a, const void *b)
 {
 	return ((unsigned long)a ^ (unsigned long)b) < THREAD_SIZE;
+}
+
+/* Take down a frame; one that is not on the stack where all began spoils it. */
+static void lk_seen_add(struct lk_seen *s, const struct lk_cursor *from, unsigned long *slot,
+			unsigned long ip)
+{
+	if (slot && slot == lk_top_slot()) {
+		s->top = (s32)ip;
+	} else if (s->n < LK_SEEN_DEPTH && slot >= from->slot &&
+		   lk_same_stack(slot, from->slot)) {
+		s->frame[s->n].off = s->last = slot - from->slot;
+		s->frame[s->n++].ip = (s32)ip;
+	} else {
+		s->n = LK_SEEN_DEPTH + 1;
+	}
 }
 
 /*
@@ -131,10 +156,10 @@ static inline bool lk_same_stack(const void *a, const void *b)
  * innermost ones of class `skip`, and learn the frames passed.
  */
 static unsigned int lk_unwind(const struct lk_cursor *from, struct pt_regs *regs, u32 skip,
-			      u32 *ips, unsigned int max)
+			      u32 *ips, unsigned int max, struct lk_seen *s)
 {
 	struct unwind_state st;
-	unsigned long ip, prev_ip = 0, *slot, *prev_slot = NULL;
+	unsigned long ip, prev_ip = 0, prev_bp = 0, *slot, *prev_slot = NULL;
 	bool prev_probed = false, started = false, below = true;
 	unsigned int n = 0, steps = 0;
 
@@ -145,8 +170,10 @@ static unsigned int lk_unwind(const struct lk_cursor *from, struct pt_regs *regs
 		started = true;
 	}
 	unwind_start(&st, current, regs, regs ? NULL : from->slot - 1);
-	if (regs && !unwind_done(&st))
+	if (regs && !unwind_done(&st)) {
+		prev_bp = st.bp;
 		unwind_next_frame(&st);		/* leaves the probed instruction */
+	}
 	for (; !unwind_done(&st) && steps < 4 * LK_DEPTH; unwind_next_frame(&st), steps++) {
 		bool fixed = !st.regs && st.sp;
 
@@ -156,13 +183,21 @@ static unsigned int lk_unwind(const struct lk_cursor *from, struct pt_regs *regs
 		slot = fixed ? (unsigned long *)st.sp - 1 : NULL;
 		if (prev_ip) {
 			u32 key = prev_probed ? LK_AS_PROBED((u32)prev_ip) : (u32)prev_ip;
+			u32 flags = slot == lk_top_slot() ? LK_FR_TOP : LK_FR_INSIDE;
 
+			/*
+			 * Found through the frame pointer: a function that aligns its
+			 * stack, or takes a piece of it, has no fixed distance.
+			 */
+			if (st.sp == prev_bp + 2 * sizeof(long))
+				flags |= LK_FR_VARIES;
 			if (!prev_slot || !slot || !lk_same_stack(slot, prev_slot) ||
 			    slot <= prev_slot || READ_ONCE_NOCHECK(*slot) != ip)
-				lk_frame_learn(key, prev_ip, LK_FR_VARIES, 0);
+				lk_frame_learn(key, prev_ip, LK_FR_VARIES | LK_FR_INSIDE, 0);
 			else
-				lk_frame_learn(key, prev_ip, 0, slot - prev_slot);
+				lk_frame_learn(key, prev_ip, flags, slot - prev_slot);
 		}
+		prev_bp = st.bp;
 		/*
 		 * What an interrupt came in on is no return address, though it may be
 		 * the place that one points to: nothing is learnt of it.
@@ -171,6 +206,8 @@ static unsigned int lk_unwind(const struct lk_cursor *from, struct pt_regs *regs
 		prev_slot = slot;
 		prev_probed = false;
 		started = true;
+		if (s && (from->probed || slot != from->slot))
+			lk_seen_add(s, from, slot, ip);
 		if (below) {
 			u64 *e = lk_frame_find((u32)ip);
 
@@ -185,12 +222,14 @@ static unsigned int lk_unwind(const struct lk_cursor *from, struct pt_regs *regs
 	}
 	if (started && unwind_done(&st) && !unwind_error(&st) && prev_ip && !prev_probed)
 		lk_frame_learn((u32)prev_ip, prev_ip, LK_FR_END, 0);
+	else if (s)
+		s->n = LK_SEEN_DEPTH + 1;
 	return n;
 }
 
 /* The same, by the frames learnt. Innermost first; `max` 1 gives the caller alone. */
 static unsigned int lk_walk(struct lk_cpu *cpu, struct lk_cursor at, struct pt_regs *regs,
-			    u32 skip, u32 *ips, unsigned int max)
+			    u32 skip, u32 *ips, unsigned int max, struct lk_seen *s)
 {
 	const struct lk_cursor from = at;
 	unsigned int n = 0, steps;
@@ -205,20 +244,27 @@ static unsigned int lk_walk(struct lk_cpu *cpu, struct lk_cursor at, struct pt_r
 			goto unwind;
 		entry = READ_ONCE(*e);
 		flags = LK_FR_FLAGS(entry);
+		if (s && steps)
+			lk_seen_add(s, &from, at.slot, at.ip);
 		if (!at.probed) {
 			if (below)
 				below = flags & skip;
 			if (!below) {
-				ips[n++] = (u32)at.ip;
 				if (n >= max)
+					break;
+				ips[n++] = (u32)at.ip;
+				if (n >= max && !s)
 					break;
 			}
 		}
 		if (flags & LK_FR_END)
 			break;
-		if (unlikely(flags & LK_FR_VARIES))
+		if ((flags & (LK_FR_TOP | LK_FR_INSIDE)) == LK_FR_TOP)
+			at.slot = lk_top_slot();
+		else if (unlikely(flags & LK_FR_VARIES))
 			goto unwind;
-		at.slot += LK_FR_WORDS(entry);
+		else
+			at.slot += LK_FR_WORDS(entry);
 		if (unlikely(!lk_same_stack(at.slot, from.slot)))
 			goto unwind;
 		at.ip = READ_ONCE_NOCHECK(*at.slot);
@@ -230,7 +276,9 @@ static unsigned int lk_walk(struct lk_cpu *cpu, struct lk_cursor at, struct pt_r
 	return n;
 unwind:
 	cpu->counts.walks++;
-	return lk_unwind(&from, regs, skip, ips, max);
+	if (s)
+		s->n = 0;
+	return lk_unwind(&from, regs, skip, ips, max, s);
 }
 
 /*
@@ -250,7 +298,7 @@ static __always_inline struct lk_cursor lk_cursor_here(void)
 static noinline unsigned int lk_stack_here(struct lk_cpu *cpu, u32 skip, u32 *ips,
 					   unsigned int max)
 {
-	return lk_walk(cpu, lk_cursor_here(), NULL, skip, ips, max);
+	return lk_walk(cpu, lk_cursor_here(), NULL, skip, ips, max, NULL);
 }
 
 /* The same for a kprobe. */
@@ -272,23 +320,94 @@ static struct lk_cursor lk_cursor_at(struct lk_cpu *cpu, const struct lk_at *at)
 	return from;
 }
 
-/* The stack at the present event, from the first caller outside the lock functions on. */
-static unsigned int lk_stack(struct lk_cpu *cpu, const struct lk_at *at, u32 *ips,
-			     unsigned int max)
+/*
+ * Each return address in the place where it was? Then it is the same stack.
+ * What tells stacks of one lock apart, the callers, is looked at first.
+ */
+static inline bool lk_seen_again(const struct lk_seen *s, const struct lk_cursor *from)
 {
+	u32 i;
+
+	if (s->ip != (u32)from->ip || s->probed != from->probed ||
+	    !lk_same_stack(from->slot + s->last, from->slot))
+		return false;
+#define LK_SEEN_SAME(f) (READ_ONCE_NOCHECK(from->slot[(f)->off]) == (unsigned long)(long)(f)->ip)
+	for (i = s->inner; i < s->n; i++)
+		if (!LK_SEEN_SAME(s->frame + i))
+			return false;
+	for (i = 0; i < s->inner; i++)
+		if (!LK_SEEN_SAME(s->frame + i))
+			return false;
+#undef LK_SEEN_SAME
+	return !s->top || READ_ONCE_NOCHECK(*lk_top_slot()) == (unsigned long)(long)s->top;
+}
+
+/* A new stack: followed into cpu->ips, and kept if it can be. */
+static noinline struct lk_seen *lk_seen_new(struct lk_cpu *cpu, struct lk_seen *s,
+					    const struct lk_cursor *from, struct pt_regs *regs)
+{
+	u32 n;
+
+	s->ip = 0;
+	s->n = s->last = 0;
+	s->top = 0;
+	cpu->nips = lk_walk(cpu, *from, regs, LK_FR_SKIP, cpu->ips, LK_DEPTH, s);
+	n = s->n + !from->probed + !!s->top;
+	if (!cpu->nips || s->n > LK_SEEN_DEPTH || n < cpu->nips)
+		return NULL;
+	n -= cpu->nips;		/* lock functions and our own, the first among them */
+	s->inner = n && !from->probed ? n - 1 : n;
+	s->caller = cpu->ips[0];
+	s->id = 0;
+	s->probed = from->probed;
+	s->ip = (u32)from->ip;
+	return s;
+}
+
+static __always_inline struct lk_seen *lk_seen_from(struct lk_cpu *cpu,
+						    const struct lk_cursor *from,
+						    struct pt_regs *regs)
+{
+	struct lk_seen *set = cpu->seen[hash_long(cpu->ev.lock, ilog2(LK_SEEN_SETS))];
+	struct lk_seen *s;
+
+	for (s = set; s < set + LK_SEEN_WAYS; s++) {
+		if (lk_seen_again(s, from)) {
+			cpu->counts.known++;
+			return s;
+		}
+	}
+	return lk_seen_new(cpu, set + cpu->seen_turn++ % LK_SEEN_WAYS, from, regs);
+}
+
+static noinline struct lk_seen *lk_seen_here(struct lk_cpu *cpu)
+{
+	const struct lk_cursor from = lk_cursor_here();
+
+	return lk_seen_from(cpu, &from, NULL);
+}
+
+/*
+ * The stack at the present event, from the first caller outside the lock
+ * functions on. NULL: it could not be kept, and is in cpu->ips.
+ */
+static struct lk_seen *lk_seen(struct lk_cpu *cpu, const struct lk_at *at)
+{
+	struct lk_cursor from;
+
 	if (!at->regs)
-		return lk_stack_here(cpu, LK_FR_SKIP, ips, max);
-	return lk_walk(cpu, lk_cursor_at(cpu, at), at->return_ip ? NULL : at->regs, LK_FR_SKIP,
-		       ips, max);
+		return lk_seen_here(cpu);
+	from = lk_cursor_at(cpu, at);
+	return lk_seen_from(cpu, &from, at->return_ip ? NULL : at->regs);
 }
 
 static unsigned long lk_caller(struct lk_cpu *cpu, const struct lk_at *at)
 {
-	u32 ip;
+	const struct lk_seen *s = lk_seen(cpu, at);
 
-	if (!lk_stack(cpu, at, &ip, 1))
-		return 0;
-	return LK_IP(ip);
+	if (s)
+		return LK_IP(s->caller);
+	return cpu->nips ? LK_IP(cpu->ips[0]) : 0;
 }
 
 /* Is the present spin event the resilient lock's? Its slow path has the same flags. */

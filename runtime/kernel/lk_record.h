@@ -129,90 +129,34 @@ static u32 lk_stack_number(struct lk_cpu *cpu, const u32 *ips, u32 n)
 	return 0;
 }
 
-/*
- * The stack that was there before? Each return address, outwards, tells
- * where the next one is; so where all are the same in the same places, a walk
- * would find the same.
- */
-static inline bool lk_seen_again(const struct lk_seen *s, const struct lk_cursor *from)
+/* The whole of a stack that was kept. */
+static u32 lk_seen_ips(const struct lk_seen *s, u32 *ips)
 {
-	u32 i;
+	u32 n = 0, i;
 
-	if (((unsigned long)s->slot ^ (unsigned long)from->slot) & (THREAD_SIZE - 1) ||
-	    s->ip != from->ip || s->probed != from->probed)
-		return false;
-	for (i = 0; i < s->n; i++)
-		if (READ_ONCE_NOCHECK(from->slot[s->frame[i].off]) !=
-		    (unsigned long)(long)s->frame[i].ip)
-			return false;
-	return true;
+	if (!s->inner && s->caller == s->ip && !s->probed)
+		ips[n++] = s->ip;
+	for (i = s->inner; i < s->n; i++)
+		ips[n++] = s->frame[i].ip;
+	if (s->top)
+		ips[n++] = s->top;
+	return n;
 }
 
-/* Keep a stack that was followed by the frames learnt alone. */
-static void lk_seen_keep(struct lk_seen *s, struct lk_cursor at, u32 id, u32 caller)
-{
-	const struct lk_cursor from = at;
-
-	s->ip = 0;	/* nothing is kept, unless the end is reached */
-	s->slot = from.slot;
-	s->probed = from.probed;
-	s->id = id;
-	s->caller = caller;
-	for (s->n = 0; ; s->n++) {
-		u64 *e = lk_frame_find(at.probed ? LK_AS_PROBED((u32)at.ip) : (u32)at.ip);
-		u64 entry = e ? READ_ONCE(*e) : 0;
-
-		if (!e || LK_FR_FLAGS(entry) & LK_FR_VARIES)
-			return;
-		if (LK_FR_FLAGS(entry) & LK_FR_END)
-			break;
-		at.slot += LK_FR_WORDS(entry);
-		if (s->n >= LK_SEEN_DEPTH || !lk_same_stack(at.slot, from.slot))
-			return;
-		at.ip = READ_ONCE_NOCHECK(*at.slot);
-		at.probed = false;
-		s->frame[s->n].off = at.slot - from.slot;
-		s->frame[s->n].ip = (s32)at.ip;
-	}
-	s->ip = from.ip;
-}
-
-static __always_inline u32 lk_stack_id_from(struct lk_cpu *cpu, struct lk_cursor from,
-					    struct pt_regs *regs, unsigned long *caller)
-{
-	struct lk_seen *s;
-	u32 ips[LK_DEPTH], n, id;
-	u64 walks;
-
-	s = &cpu->seen[hash_long((unsigned long)from.slot % THREAD_SIZE ^ cpu->ev.lock,
-				 ilog2(LK_SEEN))];
-	if (likely(lk_seen_again(s, &from))) {
-		cpu->counts.known++;
-		*caller = LK_IP(s->caller);
-		return s->id;
-	}
-	walks = cpu->counts.walks;
-	n = lk_walk(cpu, from, regs, LK_FR_SKIP, ips, LK_DEPTH);
-	*caller = n ? LK_IP(ips[0]) : 0;
-	if (n == LK_DEPTH)
-		cpu->counts.deep++;
-	id = lk_stack_number(cpu, ips, n);
-	if (id && n && n < LK_DEPTH && walks == cpu->counts.walks)
-		lk_seen_keep(s, from, id, ips[0]);
-	return id;
-}
-
-static noinline u32 lk_stack_id_here(struct lk_cpu *cpu, unsigned long *caller)
-{
-	return lk_stack_id_from(cpu, lk_cursor_here(), NULL, caller);
-}
-
+/* Number of the present stack, from 1; 0 when the table is full. */
 static u32 lk_stack_id(struct lk_cpu *cpu, const struct lk_at *at, unsigned long *caller)
 {
-	if (!at->regs)
-		return lk_stack_id_here(cpu, caller);
-	return lk_stack_id_from(cpu, lk_cursor_at(cpu, at), at->return_ip ? NULL : at->regs,
-				caller);
+	struct lk_seen *s = lk_seen(cpu, at);
+
+	if (likely(s)) {
+		*caller = LK_IP(s->caller);
+		if (unlikely(!s->id))
+			s->id = lk_stack_number(cpu, cpu->ips, lk_seen_ips(s, cpu->ips));
+		return s->id;
+	}
+	*caller = cpu->nips ? LK_IP(cpu->ips[0]) : 0;
+	cpu->counts.deep += cpu->nips == LK_DEPTH;
+	return lk_stack_number(cpu, cpu->ips, cpu->nips);
 }
 
 /* Offset of a lock in the static per-CPU area; false where it is not in it. */
@@ -468,14 +412,6 @@ static void lk_table_clear(struct lk_table *t)
 static bool lk_stacks_alloc(void)
 {
 	unsigned int i;
-
-	for (i = 0; i < lk_nr_cpus; i++) {
-		if (!lk_cpus[i])
-			continue;
-		lk_cpus[i]->seen = lk_alloc(LK_SEEN * sizeof(struct lk_seen));
-		if (!lk_cpus[i]->seen)
-			return false;
-	}
 
 	lk_stacks = lk_alloc(LK_STACK_PIECES * sizeof(*lk_stacks));
 	if (!lk_stacks)
