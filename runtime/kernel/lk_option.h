@@ -68,11 +68,11 @@ static bool lk_opt_kinds(const char *value)
 
 	lk_opt.kinds = *value ? 0 : ~0u;
 	while (*p) {
-		size_t len = strcspn(p, ",");
+		size_t len = strcspn(p, ",.");	/* stap's -G takes no commas */
 		int i = lk_word(p, len, lk_kind_name, LK_KINDS);
 
 		if (i < 0 || (p[len] && !p[len + 1]))
-			return LK_BAD("kinds=%s: a list of spin, rwlock, mutex, rwsem, sem, rtmutex, percpu_rwsem, rqspinlock with commas between is wanted",
+			return LK_BAD("kinds=%s: a list of spin, rwlock, mutex, rwsem, sem, rtmutex, percpu_rwsem, rqspinlock with commas or dots between is wanted",
 				      value);
 		lk_opt.kinds |= 1u << i;
 		p += len + !!p[len];
