@@ -312,6 +312,17 @@ struct lk_widths {
 	int kind, who, owner, name, caller;
 };
 
+/* Make a column as wide as `wanted` at the cost of another, which keeps `least`. */
+static void lk_widen(int *column, int wanted, int *other, int least)
+{
+	int more = min(wanted - *column, *other - least);
+
+	if (more > 0) {
+		*column += more;
+		*other -= more;
+	}
+}
+
 static void lk_table_widths(struct list_head *rows, struct lk_widths *w)
 {
 	char buf[KSYM_SYMBOL_LEN];
@@ -338,7 +349,9 @@ static void lk_table_widths(struct list_head *rows, struct lk_widths *w)
 	w->name = min(w->name, 24);
 	/* The figures and the spaces between columns take 46. */
 	w->caller = LK_WIDTH - 46 - w->kind - w->owner - w->name - (w->who ? w->who + 1 : 0);
-	w->caller = max(w->caller, 12);
+	lk_widen(&w->caller, 16, &w->owner, 10);
+	lk_widen(&w->caller, 12, &w->name, 14);
+	w->caller = max(w->caller, 1);
 }
 
 static void lk_table_row(const struct lk_rec *r, const struct lk_widths *w, u64 all_ns)
