@@ -71,6 +71,16 @@ int sites_child(struct sites_image *image, Dwarf_Die *die, Dwarf_Die *child,
 	return result;
 }
 
+bool sites_callee(Dwarf_Die *call, Dwarf_Die *callee)
+{
+	Dwarf_Attribute attribute;
+
+	/* DWARF 5, and what compilers wrote before it. */
+	return (dwarf_attr(call, DW_AT_call_origin, &attribute) ||
+		dwarf_attr(call, DW_AT_abstract_origin, &attribute)) &&
+	       dwarf_formref_die(&attribute, callee);
+}
+
 void sites_call_place(Dwarf_Die *unit, Dwarf_Die *die, const char **file,
 		      int *line)
 {

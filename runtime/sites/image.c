@@ -299,6 +299,7 @@ void sites_close(struct sites_image *image)
 	free(image->path);
 	free(image->build_id);
 	free(image->release);
+	free(image->relocations);
 	free(image);
 }
 

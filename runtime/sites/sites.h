@@ -151,6 +151,79 @@ bool sites_percpu(struct sites_image *image, struct sites_percpu **list,
 		  size_t *count, struct sites_error *error);
 
 /* ------------------------------------------------------------------------ */
+/* calls.c: the places where locks are taken and released                    */
+
+enum sites_op { SITES_LOCK, SITES_TRYLOCK, SITES_UNLOCK, SITES_DOWNGRADE };
+
+enum sites_lock_kind {
+	SITES_SPIN, /* spinlock_t and raw_spinlock_t */
+	SITES_RWLOCK,
+	SITES_MUTEX, /* ww_mutex as well */
+	SITES_RWSEM,
+	SITES_SEM,
+	SITES_RTMUTEX,
+	SITES_PERCPU_RWSEM,
+	SITES_PTHREAD_MUTEX,
+	SITES_PTHREAD_RWLOCK,
+	SITES_PTHREAD_SPIN,
+	SITES_LOCK_KINDS, /* how many there are */
+};
+
+/* How the name of a call's lock was found. */
+enum sites_how {
+	SITES_UNKNOWN, /* it was not: the name is "?" */
+	SITES_BY_SYMBOL, /* the lock has a fixed address, in a variable */
+	SITES_BY_VARIABLE, /* by the type of a variable, at the call */
+	SITES_BY_CODE, /* the same, followed back through the machine code */
+	SITES_BY_POINTER, /* the name is that of a pointer to the lock */
+	SITES_BY_PLACE, /* another call made from the same place in the source */
+	SITES_HOWS, /* how many there are */
+};
+
+/* A call of a lock function. */
+struct sites_call {
+	uint64_t address; /* of the call or jump instruction */
+	uint64_t after; /* of the next instruction */
+	bool tail; /* a jump: the lock function returns to our caller */
+	enum sites_op op;
+	enum sites_lock_kind kind;
+	char mode; /* 'x' exclusive, 'r' shared, 'w' writer, '?' not told */
+	enum sites_how how;
+	const char *called; /* the lock function */
+	const char *name; /* the lock's NAME, "?" if unknown */
+	const char *function; /* the out-of-line function that it is in */
+	const char *file; /* the source line with the operation, outside of */
+	int line; /* the lock headers; "?" and 0 if unknown */
+	/*
+	 * The inlined functions that it is in, the innermost first, without
+	 * those of the lock headers.
+	 */
+	const struct sites_scope *chain;
+	size_t chain_count;
+};
+
+struct sites_calls {
+	struct sites_call *list; /* by ascending address */
+	size_t count;
+	size_t unreadable; /* call sites whose code is not what it should be */
+	struct sites_strings *strings; /* what the names live in */
+};
+
+/*
+ * Every call of a lock function, from the debug information's call sites
+ * (which compilers write when they optimise).
+ */
+bool sites_calls(struct sites_image *image, struct sites_calls *calls,
+		 struct sites_error *error);
+
+void sites_calls_free(struct sites_calls *calls);
+
+/* The words: spin, rwlock, …; lock, unlock, …; symbol, variable, … */
+const char *sites_kind_name(enum sites_lock_kind kind);
+const char *sites_op_name(enum sites_op op);
+const char *sites_how_name(enum sites_how how);
+
+/* ------------------------------------------------------------------------ */
 /* spin.c: the ways out of the kernel's spinlock slow path                   */
 
 /* An attempt to take a lock whose address is in a register. */

@@ -32,6 +32,11 @@ struct sites_image {
 	Elf_Scn *symtab;
 	regex_t refused[SITES_REFUSED];
 	int refused_count;
+	struct sites_relocation *relocations; /* of a module's code, by place */
+	size_t relocation_count;
+	bool relocations_read;
+	GElf_Shdr code_header; /* of the section that was asked for last */
+	Elf_Data *code;
 };
 
 /* error.c */
@@ -67,6 +72,9 @@ int sites_child(struct sites_image *image, Dwarf_Die *die, Dwarf_Die *child,
 /* Nesting deeper than any compiler's is corrupt. */
 #define SITES_MAX_DEPTH 256
 
+/* The function that a call site calls. */
+bool sites_callee(Dwarf_Die *call, Dwarf_Die *callee);
+
 /* Where an inlined function is called. */
 void sites_call_place(Dwarf_Die *unit, Dwarf_Die *die, const char **file,
 		      int *line);
@@ -75,6 +83,62 @@ void sites_call_place(Dwarf_Die *unit, Dwarf_Die *die, const char **file,
 
 bool sites_refused_init(struct sites_image *image, struct sites_error *error);
 void sites_refused_done(struct sites_image *image);
+
+/* operations.c */
+
+/* What a call returns when it has taken the lock. */
+enum sites_success {
+	SITES_ALWAYS, /* nothing that says so: it always has */
+	SITES_NONZERO,
+	SITES_ZERO,
+};
+
+struct sites_operation {
+	const char *name;
+	enum sites_lock_kind kind;
+	enum sites_op op;
+	char mode;
+	enum sites_success success;
+};
+
+/* The lock operation that a function is, or NULL. */
+const struct sites_operation *sites_operation(const char *function);
+
+/* Whether a function is only the lock headers' wrapping of an operation. */
+bool sites_is_wrapper(const char *function);
+
+/* The kind (enum sites_lock_kind) of locks of a type's name, or -1. */
+int sites_lock_type(const char *name);
+
+/* types.c */
+
+/* A name being put together: `inode.i_rwsem', `hk_obj.in[].deep'. */
+struct sites_path {
+	size_t length;
+	unsigned int members;
+	char text[200];
+};
+
+/* The type of a variable, a member, a pointer's target, … */
+bool sites_type_of(Dwarf_Die *die, Dwarf_Die *type);
+/* Goes through typedefs and qualifiers. */
+bool sites_peel(Dwarf_Die *type);
+/* What a pointer type points to. */
+bool sites_pointee(Dwarf_Die *type, Dwarf_Die *target);
+bool sites_is_lock(const Dwarf_Die *type, enum sites_lock_kind kind);
+/* The name of a structure, or its typedef's, or NULL. */
+const char *sites_type_name(const Dwarf_Die *type);
+bool sites_path_add(struct sites_path *path, const char *member);
+
+/*
+ * Whether a lock of the kind begins at an offset of a type: adds the members
+ * that lead to it (nothing if the type itself is the lock).
+ */
+bool sites_lock_at(Dwarf_Die *type, uint64_t offset, enum sites_lock_kind kind,
+		   struct sites_path *path);
+/* The same for a pointer, whose type it gives. */
+bool sites_pointer_at(Dwarf_Die *type, uint64_t offset, struct sites_path *path,
+		      Dwarf_Die *pointer);
 
 /* symbols.c */
 
@@ -96,5 +160,61 @@ const char *sites_section_at(struct sites_image *image, uint64_t address);
 /* Up to `size' bytes of what the file has at an address; how many it had. */
 size_t sites_bytes_at(struct sites_image *image, uint64_t address,
 		      unsigned char *bytes, size_t size);
+
+/* Where a section is in memory; false if there is none of that name. */
+bool sites_section_named(struct sites_image *image, const char *name,
+			 uint64_t *begin, uint64_t *end);
+
+/* What the file has from an address to the end of its section, or NULL. */
+const unsigned char *sites_code_at(struct sites_image *image, uint64_t address,
+				   size_t *size);
+
+/*
+ * What a module's loader puts into the code at [address, address + size):
+ * symbol plus addend, or the addend alone with the symbol's name if another
+ * file has the symbol.  False if nothing.  `symbol' and `value' may be NULL.
+ */
+bool sites_relocation_at(struct sites_image *image, uint64_t address,
+			 size_t size, const char **symbol, uint64_t *value);
+/* Where in that range it is put. */
+uint64_t sites_relocation_place(struct sites_image *image, uint64_t address,
+				size_t size);
+
+/* globals.c */
+
+/* A variable with a fixed address; in a per-CPU variable that of the section. */
+struct sites_global {
+	uint64_t address;
+	uint64_t size;
+	const char *name;
+	bool typed;
+	Dwarf_Die type;
+};
+
+struct sites_globals {
+	struct sites_global *list;
+	size_t count;
+};
+
+bool sites_global_add(struct sites_globals *globals, Dwarf_Die *variable,
+		      struct sites_error *error);
+/* Adds those that only the symbol table has, and makes the list usable. */
+bool sites_globals_finish(struct sites_image *image,
+			  struct sites_globals *globals,
+			  struct sites_error *error);
+/* The variable that has the address. */
+const struct sites_global *sites_global_at(const struct sites_globals *globals,
+					   uint64_t address);
+
+/* strings.c */
+
+/* Each text once. */
+struct sites_strings *sites_strings_new(struct sites_error *error);
+void sites_strings_free(struct sites_strings *strings);
+const char *sites_string(struct sites_strings *strings, const char *text,
+			 struct sites_error *error);
+/* Memory that lasts as long. */
+void *sites_strings_room(struct sites_strings *strings, size_t size,
+			 struct sites_error *error);
 
 #endif

@@ -84,6 +84,30 @@ const char *sites_section_at(struct sites_image *image, uint64_t address)
 	return elf_strptr(image->elf, names, header.sh_name);
 }
 
+bool sites_section_named(struct sites_image *image, const char *name,
+			 uint64_t *begin, uint64_t *end)
+{
+	Elf_Scn *section = NULL;
+	size_t names;
+
+	if (elf_getshdrstrndx(image->elf, &names) != 0)
+		return false;
+	while ((section = elf_nextscn(image->elf, section))) {
+		GElf_Shdr header;
+		const char *found;
+
+		if (!gelf_getshdr(section, &header))
+			continue;
+		found = elf_strptr(image->elf, names, header.sh_name);
+		if (!found || strcmp(found, name) != 0)
+			continue;
+		*begin = header.sh_addr;
+		*end = header.sh_addr + header.sh_size;
+		return true;
+	}
+	return false;
+}
+
 size_t sites_bytes_at(struct sites_image *image, uint64_t address,
 		      unsigned char *bytes, size_t size)
 {
@@ -210,4 +234,172 @@ bool sites_percpu(struct sites_image *image, struct sites_percpu **list,
 	*list = search.list;
 	*count = kept;
 	return true;
+}
+
+const unsigned char *sites_code_at(struct sites_image *image, uint64_t address,
+				   size_t *size)
+{
+	GElf_Shdr *header = &image->code_header;
+	uint64_t offset;
+
+	if (!image->code || address < header->sh_addr ||
+	    address - header->sh_addr >= header->sh_size) {
+		Elf_Scn *section = section_at(image, address, header);
+
+		image->code = NULL;
+		if (!section || header->sh_type == SHT_NOBITS)
+			return NULL;
+		image->code = elf_rawdata(section, NULL);
+		if (!image->code || !image->code->d_buf) {
+			image->code = NULL;
+			return NULL;
+		}
+	}
+	offset = address - header->sh_addr;
+	if (offset >= image->code->d_size)
+		return NULL;
+	*size = image->code->d_size - offset;
+	return (const unsigned char *)image->code->d_buf + offset;
+}
+
+struct sites_relocation {
+	uint64_t place;
+	uint64_t value;
+	const char *symbol; /* NULL: of this file, and in the value */
+};
+
+static int compare_relocations(const void *left, const void *right)
+{
+	const struct sites_relocation *a = left, *b = right;
+
+	return a->place < b->place ? -1 : a->place > b->place;
+}
+
+/* What a relocation's symbol is: its address, or its name. */
+static bool relocation_symbol(struct sites_image *image, size_t index,
+			      struct sites_relocation *relocation)
+{
+	Elf_Data *data = elf_getdata(image->symtab, NULL);
+	GElf_Shdr header, section_header;
+	Elf_Scn *section;
+	GElf_Sym symbol;
+
+	if (!data || !gelf_getshdr(image->symtab, &header) ||
+	    !gelf_getsym(data, (int)index, &symbol))
+		return false;
+	if (symbol.st_shndx == SHN_UNDEF) {
+		relocation->symbol = elf_strptr(image->symbols, header.sh_link,
+						symbol.st_name);
+		return relocation->symbol != NULL;
+	}
+	section = elf_getscn(image->symbols, symbol.st_shndx);
+	if (!section || !gelf_getshdr(section, &section_header))
+		return false;
+	relocation->value += symbol.st_value + section_header.sh_addr;
+	return true;
+}
+
+static bool read_relocations_of(struct sites_image *image, Elf_Scn *section,
+				const GElf_Shdr *header, uint64_t base,
+				struct sites_error *error)
+{
+	Elf_Data *data = elf_getdata(section, NULL);
+	size_t count =
+		header->sh_entsize ? header->sh_size / header->sh_entsize : 0;
+	void *list = image->relocations;
+
+	for (size_t i = 0; data && i < count; i++) {
+		struct sites_relocation relocation = { 0 };
+		GElf_Rela rela;
+
+		if (!gelf_getrela(data, (int)i, &rela))
+			break;
+		relocation.place = base + rela.r_offset;
+		relocation.value = (uint64_t)rela.r_addend;
+		if (!relocation_symbol(image, GELF_R_SYM(rela.r_info),
+				       &relocation))
+			continue;
+		if (!sites_grow(&list, image->relocation_count,
+				sizeof(relocation), error))
+			return false;
+		image->relocations = list;
+		image->relocations[image->relocation_count++] = relocation;
+	}
+	return true;
+}
+
+/* Those of code, in a file that is still to be linked. */
+static void read_relocations(struct sites_image *image)
+{
+	Elf_Scn *section = NULL;
+	struct sites_error error;
+
+	image->relocations_read = true;
+	if (image->kind != SITES_MODULE || !image->symtab ||
+	    image->symbols != image->elf)
+		return;
+	while ((section = elf_nextscn(image->elf, section))) {
+		GElf_Shdr header, target;
+		Elf_Scn *code;
+
+		if (!gelf_getshdr(section, &header) ||
+		    header.sh_type != SHT_RELA)
+			continue;
+		code = elf_getscn(image->elf, header.sh_info);
+		if (!code || !gelf_getshdr(code, &target) ||
+		    !(target.sh_flags & (SHF_EXECINSTR | SHF_WRITE)))
+			continue;
+		if (!read_relocations_of(image, section, &header,
+					 target.sh_addr, &error))
+			break;
+	}
+	if (image->relocation_count)
+		qsort(image->relocations, image->relocation_count,
+		      sizeof(*image->relocations), compare_relocations);
+}
+
+static const struct sites_relocation *
+find_relocation(struct sites_image *image, uint64_t address, size_t size)
+{
+	size_t low = 0, high;
+
+	if (!image->relocations_read)
+		read_relocations(image);
+	high = image->relocation_count;
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+
+		if (image->relocations[middle].place < address)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	if (low >= image->relocation_count ||
+	    image->relocations[low].place - address >= size)
+		return NULL;
+	return &image->relocations[low];
+}
+
+bool sites_relocation_at(struct sites_image *image, uint64_t address,
+			 size_t size, const char **symbol, uint64_t *value)
+{
+	const struct sites_relocation *found =
+		find_relocation(image, address, size);
+
+	if (!found)
+		return false;
+	if (symbol)
+		*symbol = found->symbol;
+	if (value)
+		*value = found->value;
+	return true;
+}
+
+uint64_t sites_relocation_place(struct sites_image *image, uint64_t address,
+				size_t size)
+{
+	const struct sites_relocation *found =
+		find_relocation(image, address, size);
+
+	return found ? found->place : address;
 }

@@ -1,0 +1,701 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/* Finds every call of a lock function, and names its lock. */
+#include <dwarf.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "function.h"
+
+static const char *const how_names[SITES_HOWS] = {
+	"?", "symbol", "variable", "code", "pointer", "place",
+};
+
+const char *sites_how_name(enum sites_how how)
+{
+	return how_names[how];
+}
+
+/* A function with lock calls, by its unit and itself. */
+struct place_of {
+	Dwarf_Die unit;
+	Dwarf_Die die;
+};
+
+/* A call that was found, and what is needed until all are. */
+struct pending {
+	struct sites_call call;
+	/* Whether the name holds for every call from this place. */
+	bool portable;
+	int column;
+};
+
+struct run {
+	struct finder finder;
+	struct sites_globals globals;
+	struct place_of *places;
+	size_t place_count;
+	struct pending *list;
+	size_t count;
+	size_t unreadable;
+	bool failed;
+};
+
+static bool has_code(Dwarf_Die *die)
+{
+	return dwarf_hasattr(die, DW_AT_low_pc) ||
+	       dwarf_hasattr(die, DW_AT_ranges);
+}
+
+static const struct sites_operation *called_operation(Dwarf_Die *call)
+{
+	Dwarf_Die callee;
+	const char *name;
+
+	if (!sites_callee(call, &callee))
+		return NULL;
+	name = dwarf_diename(&callee);
+	return name ? sites_operation(name) : NULL;
+}
+
+/* ------------------------------------------------------------------------ */
+/* First: which functions have lock calls, and which variables there are     */
+
+static bool scan(struct run *run, Dwarf_Die *die, bool *has_locks, int level)
+{
+	Dwarf_Die child;
+	int result;
+
+	if (level > SITES_MAX_DEPTH)
+		return sites_fail(
+			run->finder.error,
+			"%s: the debug information is damaged: nested too deeply",
+			run->finder.image->path);
+	result = sites_child(run->finder.image, die, &child, run->finder.error);
+	while (result == 0) {
+		switch (dwarf_tag(&child)) {
+		case DW_TAG_call_site:
+		case DW_TAG_GNU_call_site:
+			if (!*has_locks)
+				*has_locks = called_operation(&child) != NULL;
+			break;
+		case DW_TAG_variable:
+			if (!sites_global_add(&run->globals, &child,
+					      run->finder.error))
+				return false;
+			break;
+		case DW_TAG_lexical_block:
+		case DW_TAG_inlined_subroutine:
+		case DW_TAG_try_block:
+		case DW_TAG_catch_block:
+			if (!scan(run, &child, has_locks, level + 1))
+				return false;
+		}
+		result = sites_sibling(run->finder.image, &child, &child,
+				       run->finder.error);
+	}
+	return result > 0;
+}
+
+static bool add_place(struct run *run, Dwarf_Die *unit, Dwarf_Die *die)
+{
+	void *list = run->places;
+
+	if (!sites_grow(&list, run->place_count, sizeof(*run->places),
+			run->finder.error))
+		return false;
+	run->places = list;
+	run->places[run->place_count++] = (struct place_of){ *unit, *die };
+	return true;
+}
+
+static bool scan_unit(struct run *run, Dwarf_Die *unit, Dwarf_Die *parent,
+		      int level)
+{
+	struct finder *finder = &run->finder;
+	Dwarf_Die child;
+	int result;
+
+	if (level > SITES_MAX_DEPTH)
+		return sites_fail(
+			finder->error,
+			"%s: the debug information is damaged: nested too deeply",
+			finder->image->path);
+	result = sites_child(finder->image, parent, &child, finder->error);
+	while (result == 0) {
+		bool has_locks = false;
+
+		switch (dwarf_tag(&child)) {
+		case DW_TAG_variable:
+			if (!sites_global_add(&run->globals, &child,
+					      finder->error))
+				return false;
+			break;
+		case DW_TAG_subprogram:
+			if (!scan(run, &child, &has_locks, 0))
+				return false;
+			if (has_locks && has_code(&child) &&
+			    !add_place(run, unit, &child))
+				return false;
+			break;
+		case DW_TAG_namespace:
+		case DW_TAG_class_type:
+			if (!scan_unit(run, unit, &child, level + 1))
+				return false;
+			break;
+		}
+		result = sites_sibling(finder->image, &child, &child,
+				       finder->error);
+	}
+	return result > 0;
+}
+
+static bool scan_image(struct run *run)
+{
+	struct sites_image *image = run->finder.image;
+	Dwarf_CU *cu = NULL;
+	Dwarf_Die die;
+	int result;
+
+	while ((result = dwarf_get_units(image->dwarf, cu, &cu, NULL, NULL,
+					 &die, NULL)) == 0) {
+		if (dwarf_tag(&die) != DW_TAG_compile_unit)
+			continue;
+		if (!scan_unit(run, &die, &die, 0))
+			return false;
+	}
+	if (result < 0)
+		return sites_fail(
+			run->finder.error,
+			"%s: the debug information cannot be read: %s",
+			image->path, dwarf_errmsg(-1));
+	return true;
+}
+
+/* ------------------------------------------------------------------------ */
+/* Then, of each such function: its scopes, variables and calls              */
+
+static bool add_scope(struct function *function, Dwarf_Die *die, int parent)
+{
+	void *list = function->scopes;
+
+	if (!sites_grow(&list, function->scope_count, sizeof(*function->scopes),
+			function->finder->error))
+		return false;
+	function->scopes = list;
+	function->scopes[function->scope_count++] = (struct scope){
+		.die = *die,
+		.parent = parent,
+		.is_inline = dwarf_tag(die) == DW_TAG_inlined_subroutine,
+	};
+	return true;
+}
+
+static bool add_variable(struct function *function, Dwarf_Die *die, int scope)
+{
+	void *list = function->variables;
+
+	if (!sites_grow(&list, function->variable_count,
+			sizeof(*function->variables), function->finder->error))
+		return false;
+	function->variables = list;
+	function->variables[function->variable_count++] =
+		(struct variable){ .die = *die, .scope = scope };
+	return true;
+}
+
+static bool add_call(struct function *function, Dwarf_Die *die, int scope)
+{
+	struct call call = { .die = *die, .scope = scope };
+	void *list = function->calls;
+	Dwarf_Attribute attribute;
+	Dwarf_Addr after;
+
+	if (!(dwarf_attr(die, DW_AT_call_return_pc, &attribute) ||
+	      dwarf_attr(die, DW_AT_low_pc, &attribute)) ||
+	    dwarf_formaddr(&attribute, &after) != 0)
+		return true;
+	call.after = after;
+	call.operation = called_operation(die);
+	if (!sites_grow(&list, function->call_count, sizeof(call),
+			function->finder->error))
+		return false;
+	function->calls = list;
+	function->calls[function->call_count++] = call;
+	function->lock_calls += call.operation != NULL;
+	return true;
+}
+
+/* The nesting has been checked by scan(). */
+static bool collect(struct function *function, Dwarf_Die *die, int parent)
+{
+	struct finder *finder = function->finder;
+	int scope = (int)function->scope_count;
+	Dwarf_Die child;
+	int result;
+
+	if (!add_scope(function, die, parent))
+		return false;
+	result = sites_child(finder->image, die, &child, finder->error);
+	while (result == 0) {
+		bool good = true;
+
+		switch (dwarf_tag(&child)) {
+		case DW_TAG_formal_parameter:
+		case DW_TAG_variable:
+			good = add_variable(function, &child, scope);
+			break;
+		case DW_TAG_call_site:
+		case DW_TAG_GNU_call_site:
+			good = add_call(function, &child, scope);
+			break;
+		case DW_TAG_lexical_block:
+		case DW_TAG_inlined_subroutine:
+		case DW_TAG_try_block:
+		case DW_TAG_catch_block:
+			good = collect(function, &child, scope);
+			break;
+		}
+		if (!good)
+			return false;
+		result = sites_sibling(finder->image, &child, &child,
+				       finder->error);
+	}
+	return result > 0;
+}
+
+/* ------------------------------------------------------------------------ */
+/* What is to be known of a lock call                                        */
+
+/* The instruction that ends where the call's return address is. */
+static bool find_instruction(struct sites_image *image, uint64_t after,
+			     uint64_t *address, bool *tail)
+{
+	static const struct {
+		unsigned char opcode[2];
+		unsigned char size, opcode_size;
+		bool tail;
+	} forms[] = {
+		{ { 0xe8 }, 5, 1, false }, /* call rel32 */
+		{ { 0xe9 }, 5, 1, true }, /* jmp rel32 */
+		{ { 0xff, 0x15 }, 6, 2, false }, /* call *(rip+disp32) */
+		{ { 0xff, 0x25 }, 6, 2, true }, /* jmp *(rip+disp32) */
+		{ { 0xeb }, 2, 1, true }, /* jmp rel8 */
+	};
+	const unsigned char *code;
+	size_t size;
+
+	for (size_t i = 0; i < sizeof(forms) / sizeof(*forms); i++) {
+		code = sites_code_at(image, after - forms[i].size, &size);
+		if (!code || size < forms[i].size ||
+		    memcmp(code, forms[i].opcode, forms[i].opcode_size) != 0)
+			continue;
+		*address = after - forms[i].size;
+		*tail = forms[i].tail;
+		return true;
+	}
+	/* jcc rel32 */
+	code = sites_code_at(image, after - 6, &size);
+	if (!code || size < 6 || code[0] != 0x0f || (code[1] & 0xf0) != 0x80)
+		return false;
+	*address = after - 6;
+	*tail = true;
+	return true;
+}
+
+/* Where the operation is called: outside of the lock headers' wrappers. */
+static int outer_scope(const struct function *function, int scope, int *wrapper)
+{
+	*wrapper = -1;
+	for (int at = scope; at >= 0; at = function->scopes[at].parent) {
+		if (!function->scopes[at].is_inline &&
+		    function->scopes[at].parent >= 0)
+			continue;
+		if (!function->scopes[at].is_inline ||
+		    !sites_is_wrapper(
+			    sites_die_name(&function->scopes[at].die)))
+			return at;
+		*wrapper = at;
+	}
+	return 0;
+}
+
+static void line_at(struct function *function, uint64_t address,
+		    struct pending *pending)
+{
+	Dwarf_Line *line = dwarf_getsrc_die(&function->unit, address);
+
+	if (!line)
+		return;
+	dwarf_lineno(line, &pending->call.line);
+	dwarf_linecol(line, &pending->column);
+	pending->call.file = dwarf_linesrc(line, NULL, NULL);
+}
+
+static void call_place(struct function *function, int scope, uint64_t address,
+		       struct pending *pending)
+{
+	Dwarf_Attribute attribute;
+	Dwarf_Word column;
+	int wrapper;
+
+	outer_scope(function, scope, &wrapper);
+	if (wrapper < 0) {
+		line_at(function, address, pending);
+	} else {
+		Dwarf_Die *die = &function->scopes[wrapper].die;
+
+		sites_call_place(&function->unit, die, &pending->call.file,
+				 &pending->call.line);
+		if (dwarf_formudata(dwarf_attr(die, DW_AT_call_column,
+					       &attribute),
+				    &column) == 0)
+			pending->column = (int)column;
+	}
+	if (!pending->call.file)
+		pending->call.file = "?";
+}
+
+static bool add_chain(struct function *function, int scope,
+		      struct sites_call *call)
+{
+	struct finder *finder = function->finder;
+	struct sites_scope *chain;
+	size_t count = 0;
+	int wrapper, from = outer_scope(function, scope, &wrapper);
+
+	for (int at = from; at >= 0; at = function->scopes[at].parent)
+		count += function->scopes[at].is_inline;
+	if (!count)
+		return true;
+	chain = sites_strings_room(finder->strings, count * sizeof(*chain),
+				   finder->error);
+	if (!chain)
+		return false;
+	call->chain = chain;
+	call->chain_count = count;
+	for (int at = from; at >= 0; at = function->scopes[at].parent) {
+		if (!function->scopes[at].is_inline)
+			continue;
+		chain->function = sites_die_name(&function->scopes[at].die);
+		sites_call_place(&function->unit, &function->scopes[at].die,
+				 &chain->call_file, &chain->call_line);
+		chain++;
+	}
+	return true;
+}
+
+/* What the compiler wrote of the first argument, as a place and a goal. */
+enum argument {
+	ARGUMENT_NONE,
+	ARGUMENT_ADDRESS,
+	ARGUMENT_REGISTER,
+	ARGUMENT_FRAME
+};
+
+static enum argument read_value(struct function *function, const Dwarf_Op *ops,
+				size_t count, uint64_t *address, int *reg,
+				struct goal *goal)
+{
+	enum argument what = ARGUMENT_NONE;
+
+	(void)function;
+	for (size_t i = 0; i < count; i++) {
+		unsigned int atom = ops[i].atom;
+
+		if (!i && atom == DW_OP_addr) {
+			*address = ops[i].number;
+			what = ARGUMENT_ADDRESS;
+		} else if (!i && atom >= DW_OP_breg0 &&
+			   atom < DW_OP_breg0 + REG_COUNT) {
+			*reg = (int)(atom - DW_OP_breg0);
+			goal->offset[0] = (int64_t)ops[i].number;
+			what = ARGUMENT_REGISTER;
+		} else if (i && atom == DW_OP_plus_uconst) {
+			goal->offset[goal->steps - 1] += (int64_t)ops[i].number;
+		} else if (i && atom == DW_OP_deref &&
+			   goal->steps < GOAL_STEPS) {
+			goal->offset[goal->steps++] = 0;
+		} else {
+			return ARGUMENT_NONE;
+		}
+	}
+	return what;
+}
+
+static enum argument first_argument(struct function *function,
+				    const struct call *call, uint64_t *address,
+				    int *reg, struct goal *goal)
+{
+	Dwarf_Die child, die = call->die;
+	int result;
+
+	for (result = dwarf_child(&die, &child); result == 0;
+	     result = dwarf_siblingof(&child, &child)) {
+		Dwarf_Attribute attribute;
+		Dwarf_Op *ops;
+		size_t count;
+
+		if (!dwarf_attr(&child, DW_AT_location, &attribute) ||
+		    dwarf_getlocation(&attribute, &ops, &count) != 0 ||
+		    count != 1 || ops[0].atom != DW_OP_reg0 + REG_RDI)
+			continue;
+		if (!(dwarf_attr(&child, DW_AT_call_value, &attribute) ||
+		      dwarf_attr(&child, DW_AT_GNU_call_site_value,
+				 &attribute)) ||
+		    dwarf_getlocation(&attribute, &ops, &count) != 0)
+			return ARGUMENT_NONE;
+		return read_value(function, ops, count, address, reg, goal);
+	}
+	return ARGUMENT_NONE;
+}
+
+static bool name_call(struct function *function, const struct call *call,
+		      const struct sites_call *found_call, struct found *found)
+{
+	struct goal goal = { .kind = call->operation->kind, .steps = 1 };
+	uint64_t address = 0;
+	int reg = 0;
+
+	switch (first_argument(function, call, &address, &reg, &goal)) {
+	case ARGUMENT_ADDRESS:
+		/* In a module another file's symbol has no address here. */
+		if (sites_name_address(function, address, &goal, found))
+			return true;
+		break;
+	case ARGUMENT_REGISTER:
+		if (!sites_expand(function))
+			return false;
+		if (sites_name_register(function, found_call->address, reg,
+					&goal, found))
+			return true;
+		break;
+	default:
+		break;
+	}
+	memset(&goal, 0, sizeof(goal));
+	goal.kind = call->operation->kind;
+	goal.steps = 1;
+	return sites_follow(function, found_call->address, REG_RDI, &goal,
+			    found);
+}
+
+/*
+ * Whether the name would be the same wherever the function that has this
+ * place in the source is inlined: the type is that of one of its own variables.
+ */
+static bool is_portable(const struct function *function, int scope,
+			const struct found *found)
+{
+	int wrapper, outer = outer_scope(function, scope, &wrapper);
+
+	for (int at = found->scope; at >= 0; at = function->scopes[at].parent)
+		if (at == outer)
+			return true;
+	return false;
+}
+
+static bool add_lock_call(struct run *run, struct function *function,
+			  const struct call *call)
+{
+	struct finder *finder = &run->finder;
+	struct pending pending = {
+		.call = {
+			.after = call->after,
+			.op = call->operation->op,
+			.kind = call->operation->kind,
+			.mode = call->operation->mode,
+			.called = call->operation->name,
+			.name = "?",
+			.function = function->name,
+		},
+	};
+	struct found found;
+	void *list = run->list;
+
+	if (!find_instruction(finder->image, call->after, &pending.call.address,
+			      &pending.call.tail)) {
+		run->unreadable++;
+		return true;
+	}
+	call_place(function, call->scope, pending.call.address, &pending);
+	if (!add_chain(function, call->scope, &pending.call))
+		return false;
+	if (name_call(function, call, &pending.call, &found)) {
+		pending.call.how = found.how;
+		pending.call.name = sites_string(
+			finder->strings, found.path.text, finder->error);
+		if (!pending.call.name)
+			return false;
+		pending.portable = is_portable(function, call->scope, &found);
+	}
+	if (!sites_grow(&list, run->count, sizeof(*run->list), finder->error))
+		return false;
+	run->list = list;
+	run->list[run->count++] = pending;
+	return true;
+}
+
+static void function_free(struct function *function)
+{
+	free(function->scopes);
+	free(function->variables);
+	free(function->calls);
+	free(function->intervals);
+	free(function->code);
+	free(function->jumps);
+}
+
+static bool do_function(struct run *run, struct place_of *place)
+{
+	struct function function = {
+		.finder = &run->finder,
+		.unit = place->unit,
+		.die = place->die,
+		.name = sites_die_name(&place->die),
+	};
+	bool good = collect(&function, &place->die, -1);
+
+	for (size_t i = 0; good && i < function.call_count; i++)
+		if (function.calls[i].operation)
+			good = add_lock_call(run, &function,
+					     &function.calls[i]);
+	function_free(&function);
+	return good;
+}
+
+/* ------------------------------------------------------------------------ */
+/* Last: a name found for one call from a place holds for the others         */
+
+static const char *place_function(const struct pending *pending)
+{
+	return pending->call.chain_count ? pending->call.chain[0].function :
+					   pending->call.function;
+}
+
+static int compare_places(const void *left, const void *right)
+{
+	const struct pending *a = *(struct pending *const *)left;
+	const struct pending *b = *(struct pending *const *)right;
+	int result = strcmp(a->call.file, b->call.file);
+
+	if (!result)
+		result = a->call.line - b->call.line;
+	if (!result)
+		result = a->column - b->column;
+	if (!result)
+		result = strcmp(a->call.called, b->call.called);
+	if (!result)
+		result = strcmp(place_function(a), place_function(b));
+	return result;
+}
+
+static void name_places(struct pending **list, size_t count)
+{
+	const char *name = NULL;
+
+	for (size_t i = 0; i < count; i++) {
+		if (list[i]->call.how == SITES_UNKNOWN)
+			continue;
+		/* A name that comes from outside may differ each time. */
+		if (!list[i]->portable ||
+		    (name && strcmp(name, list[i]->call.name) != 0))
+			return;
+		name = list[i]->call.name;
+	}
+	for (size_t i = 0; name && i < count; i++) {
+		if (list[i]->call.how != SITES_UNKNOWN)
+			continue;
+		list[i]->call.name = name;
+		list[i]->call.how = SITES_BY_PLACE;
+	}
+}
+
+static bool name_by_place(struct run *run)
+{
+	struct pending **list =
+		calloc(run->count ? run->count : 1, sizeof(*list));
+	size_t begin = 0;
+
+	if (!list)
+		return sites_fail(run->finder.error, "out of memory");
+	for (size_t i = 0; i < run->count; i++)
+		list[i] = &run->list[i];
+	qsort(list, run->count, sizeof(*list), compare_places);
+	for (size_t i = 1; i <= run->count; i++) {
+		if (i < run->count && !compare_places(&list[begin], &list[i]))
+			continue;
+		if (list[begin]->call.line)
+			name_places(list + begin, i - begin);
+		begin = i;
+	}
+	free(list);
+	return true;
+}
+
+static int compare_calls(const void *left, const void *right)
+{
+	const struct sites_call *a = left, *b = right;
+
+	return a->address < b->address ? -1 : a->address > b->address;
+}
+
+/* A function that two units share is there once. */
+static bool finish(struct run *run, struct sites_calls *calls)
+{
+	size_t kept = 0;
+
+	calls->list = calloc(run->count ? run->count : 1, sizeof(*calls->list));
+	if (!calls->list)
+		return sites_fail(run->finder.error, "out of memory");
+	for (size_t i = 0; i < run->count; i++)
+		calls->list[i] = run->list[i].call;
+	qsort(calls->list, run->count, sizeof(*calls->list), compare_calls);
+	for (size_t i = 0; i < run->count; i++)
+		if (!kept ||
+		    calls->list[kept - 1].address != calls->list[i].address)
+			calls->list[kept++] = calls->list[i];
+	calls->count = kept;
+	calls->unreadable = run->unreadable;
+	return true;
+}
+
+static bool find_calls(struct run *run, struct sites_calls *calls)
+{
+	if (!scan_image(run) ||
+	    !sites_globals_finish(run->finder.image, &run->globals,
+				  run->finder.error))
+		return false;
+	for (size_t i = 0; i < run->place_count; i++)
+		if (!do_function(run, &run->places[i]))
+			return false;
+	return name_by_place(run) && finish(run, calls);
+}
+
+bool sites_calls(struct sites_image *image, struct sites_calls *calls,
+		 struct sites_error *error)
+{
+	struct run run = { .finder = { .image = image, .error = error } };
+	bool good;
+
+	memset(calls, 0, sizeof(*calls));
+	run.finder.globals = &run.globals;
+	run.finder.strings = sites_strings_new(error);
+	if (!run.finder.strings)
+		return false;
+	calls->strings = run.finder.strings;
+	good = find_calls(&run, calls);
+	sites_finder_close(&run.finder);
+	free(run.globals.list);
+	free(run.places);
+	free(run.list);
+	if (!good)
+		sites_calls_free(calls);
+	return good;
+}
+
+void sites_calls_free(struct sites_calls *calls)
+{
+	free(calls->list);
+	sites_strings_free(calls->strings);
+	memset(calls, 0, sizeof(*calls));
+}

@@ -1,0 +1,1303 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * Follows a lock's address back through a function's machine code, until it
+ * is computed from something whose type is known.
+ */
+#include <dwarf.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "function.h"
+
+/* Instructions looked at for one call; more is not worth the time. */
+#define MAX_STEPS 4000
+#define MAX_VISITED 128
+#define MAX_DEPTH 24
+
+enum flow {
+	NEXT, /* goes on with the next instruction */
+	CALL,
+	MAYBE, /* a conditional jump */
+	AWAY, /* a jump, a return, a trap */
+};
+
+/* What is being followed back. */
+struct state {
+	bool in_slot; /* else in a register */
+	int reg;
+	int64_t slot;
+	struct goal goal;
+};
+
+struct visit {
+	size_t index;
+	struct state state;
+};
+
+struct walk {
+	struct function *function;
+	size_t steps;
+	struct visit visited[MAX_VISITED];
+	size_t visited_count;
+};
+
+enum result { NAMED, UNKNOWN, CYCLE };
+
+static enum result back(struct walk *walk, size_t index, struct state state,
+			struct found *found, int depth);
+
+static int compare_patched(const void *left, const void *right)
+{
+	const struct jump *a = left, *b = right;
+
+	return a->from < b->from ? -1 : a->from > b->from;
+}
+
+struct bounds {
+	uint64_t begin, end;
+};
+
+static bool find_bounds(const struct sites_symbol *symbol, void *argument)
+{
+	struct bounds *bounds = argument;
+
+	if (strcmp(symbol->name, "__start___jump_table") == 0)
+		bounds->begin = symbol->sym.st_value;
+	else if (strcmp(symbol->name, "__stop___jump_table") == 0)
+		bounds->end = symbol->sym.st_value;
+	return !bounds->begin || !bounds->end;
+}
+
+/* A section of a module, a part of one in the kernel. */
+static bool jump_table(struct finder *finder, uint64_t *begin, uint64_t *end)
+{
+	struct bounds bounds = { 0 };
+	struct sites_error error;
+
+	if (sites_section_named(finder->image, "__jump_table", begin, end))
+		return true;
+	if (sites_kind(finder->image) != SITES_KERNEL ||
+	    !sites_each_symbol(finder->image, find_bounds, &bounds, &error))
+		return false;
+	*begin = bounds.begin;
+	*end = bounds.end;
+	return bounds.begin && bounds.begin < bounds.end;
+}
+
+/*
+ * The kernel's static keys: nops that become jumps.  Each entry of
+ * __jump_table is two distances from themselves, code and target, and a key.
+ */
+static bool read_patched(struct finder *finder)
+{
+	uint64_t at, end;
+	size_t count = 0;
+	int32_t distance[2];
+	void *list = NULL;
+
+	if (!jump_table(finder, &at, &end))
+		return true;
+	for (; at + 16 <= end; at += 16) {
+		struct jump jump = { 0 };
+
+		if (sites_relocation_at(finder->image, at, 4, NULL,
+					&jump.from)) {
+			if (!sites_relocation_at(finder->image, at + 4, 4, NULL,
+						 &jump.to))
+				continue;
+		} else {
+			if (sites_bytes_at(finder->image, at,
+					   (unsigned char *)distance, 8) != 8)
+				break;
+			jump.from = at + (uint64_t)distance[0];
+			jump.to = at + 4 + (uint64_t)distance[1];
+		}
+		if (!sites_grow(&list, count, sizeof(jump), finder->error)) {
+			free(list);
+			return false;
+		}
+		((struct jump *)list)[count++] = jump;
+	}
+	finder->patched = list;
+	finder->patched_count = count;
+	if (count)
+		qsort(list, count, sizeof(struct jump), compare_patched);
+	return true;
+}
+
+bool sites_finder_open(struct finder *finder)
+{
+	if (finder->opened)
+		return true;
+	if (cs_open(CS_ARCH_X86, CS_MODE_64, &finder->boundaries) != CS_ERR_OK)
+		return sites_fail(finder->error, "out of memory");
+	if (cs_open(CS_ARCH_X86, CS_MODE_64, &finder->detailed) != CS_ERR_OK) {
+		cs_close(&finder->boundaries);
+		return sites_fail(finder->error, "out of memory");
+	}
+	cs_option(finder->detailed, CS_OPT_DETAIL, CS_OPT_ON);
+	finder->instruction = cs_malloc(finder->boundaries);
+	finder->detail = cs_malloc(finder->detailed);
+	finder->cfi = dwarf_getcfi(finder->image->dwarf);
+	finder->opened = true;
+	if (!finder->instruction || !finder->detail)
+		return sites_fail(finder->error, "out of memory");
+	return read_patched(finder);
+}
+
+void sites_finder_close(struct finder *finder)
+{
+	if (!finder->opened)
+		return;
+	if (finder->instruction)
+		cs_free(finder->instruction, 1);
+	if (finder->detail)
+		cs_free(finder->detail, 1);
+	cs_close(&finder->boundaries);
+	cs_close(&finder->detailed);
+	free(finder->patched);
+}
+
+static enum flow flow_of(const cs_insn *instruction)
+{
+	switch (instruction->id) {
+	case X86_INS_CALL:
+		return CALL;
+	case X86_INS_JMP:
+	case X86_INS_RET:
+	case X86_INS_UD2:
+	case X86_INS_INT3:
+	case X86_INS_HLT:
+		return AWAY;
+	case X86_INS_JAE:
+	case X86_INS_JA:
+	case X86_INS_JBE:
+	case X86_INS_JB:
+	case X86_INS_JCXZ:
+	case X86_INS_JECXZ:
+	case X86_INS_JE:
+	case X86_INS_JGE:
+	case X86_INS_JG:
+	case X86_INS_JLE:
+	case X86_INS_JL:
+	case X86_INS_JNE:
+	case X86_INS_JNO:
+	case X86_INS_JNP:
+	case X86_INS_JNS:
+	case X86_INS_JO:
+	case X86_INS_JP:
+	case X86_INS_JRCXZ:
+	case X86_INS_JS:
+		return MAYBE;
+	}
+	return NEXT;
+}
+
+/* The target of a jump that has one in it. */
+static bool jump_target(struct sites_image *image, const cs_insn *instruction,
+			uint64_t *target)
+{
+	const uint8_t *bytes = instruction->bytes;
+	uint64_t after = instruction->address + instruction->size;
+	size_t at = 0;
+	int32_t distance;
+
+	while (at < instruction->size &&
+	       (bytes[at] == 0x2e || bytes[at] == 0x3e || bytes[at] == 0xf2))
+		at++;
+	if (at >= instruction->size)
+		return false;
+	if (bytes[at] == 0xeb || (bytes[at] & 0xf0) == 0x70 ||
+	    bytes[at] == 0xe3) {
+		*target =
+			after + (uint64_t)(int8_t)bytes[instruction->size - 1];
+		return true;
+	}
+	if (bytes[at] != 0xe9 &&
+	    !(bytes[at] == 0x0f && (bytes[at + 1] & 0xf0) == 0x80))
+		return false;
+	if (sites_relocation_at(image, after - 4, 4, NULL, target)) {
+		*target += 4;
+		return true;
+	}
+	memcpy(&distance, bytes + instruction->size - 4, 4);
+	*target = after + (uint64_t)distance;
+	return true;
+}
+
+static bool add_jump(struct function *function, uint64_t from, uint64_t to)
+{
+	void *jumps = function->jumps;
+
+	if (!sites_grow(&jumps, function->jump_count, sizeof(*function->jumps),
+			function->finder->error))
+		return false;
+	function->jumps = jumps;
+	function->jumps[function->jump_count++] =
+		(struct jump){ .to = to, .from = from };
+	return true;
+}
+
+/*
+ * The call of __fentry__ that -pg puts before all else (after endbr64) leaves
+ * every register as it is.
+ */
+static bool is_fentry(struct function *function, uint64_t address)
+{
+	Dwarf_Addr low;
+
+	return dwarf_entrypc(&function->die, &low) == 0 &&
+	       (address == low || address == low + 4);
+}
+
+static bool add_code(struct function *function, const cs_insn *instruction)
+{
+	struct finder *finder = function->finder;
+	enum flow flow = flow_of(instruction);
+	void *code = function->code;
+	uint64_t target;
+
+	if (!sites_grow(&code, function->code_count, sizeof(*function->code),
+			finder->error))
+		return false;
+	function->code = code;
+	function->code[function->code_count++] = (struct instruction){
+		.address = instruction->address,
+		.size = (uint8_t)instruction->size,
+		.flow = (uint8_t)flow,
+	};
+	if (flow == CALL && is_fentry(function, instruction->address)) {
+		function->code[function->code_count - 1].flow = NEXT;
+		function->code[function->code_count - 1].examined = true;
+	}
+	if (flow != MAYBE && (flow != AWAY || instruction->id != X86_INS_JMP))
+		return true;
+	if (!jump_target(finder->image, instruction, &target))
+		return true;
+	return add_jump(function, instruction->address, target);
+}
+
+static int compare_code(const void *left, const void *right)
+{
+	const struct instruction *a = left, *b = right;
+
+	return a->address < b->address ? -1 : a->address > b->address;
+}
+
+static int compare_jumps(const void *left, const void *right)
+{
+	const struct jump *a = left, *b = right;
+
+	if (a->to != b->to)
+		return a->to < b->to ? -1 : 1;
+	return a->from < b->from ? -1 : a->from > b->from;
+}
+
+static bool add_patched(struct function *function, uint64_t low, uint64_t high)
+{
+	const struct finder *finder = function->finder;
+	size_t first = 0, last = finder->patched_count;
+
+	while (first < last) {
+		size_t middle = first + (last - first) / 2;
+
+		if (finder->patched[middle].from < low)
+			first = middle + 1;
+		else
+			last = middle;
+	}
+	for (; first < finder->patched_count &&
+	       finder->patched[first].from < high;
+	     first++)
+		if (!add_jump(function, finder->patched[first].from,
+			      finder->patched[first].to))
+			return false;
+	return true;
+}
+
+static bool disassemble_range(struct function *function, uint64_t low,
+			      uint64_t high)
+{
+	struct finder *finder = function->finder;
+	size_t size;
+	const uint8_t *bytes = sites_code_at(finder->image, low, &size);
+
+	if (!bytes)
+		return true;
+	if (size > high - low)
+		size = high - low;
+	if (!add_patched(function, low, high))
+		return false;
+	while (size && cs_disasm_iter(finder->boundaries, &bytes, &size, &low,
+				      finder->instruction))
+		if (!add_code(function, finder->instruction))
+			return false;
+	return true;
+}
+
+static bool disassemble(struct function *function)
+{
+	Dwarf_Addr base, low, high;
+	ptrdiff_t offset = 0;
+
+	if (function->disassembled)
+		return true;
+	function->disassembled = true;
+	if (!sites_finder_open(function->finder))
+		return false;
+	while ((offset = dwarf_ranges(&function->die, offset, &base, &low,
+				      &high)) > 0)
+		if (low < high && !disassemble_range(function, low, high))
+			return false;
+	if (function->code_count)
+		qsort(function->code, function->code_count,
+		      sizeof(*function->code), compare_code);
+	if (function->jump_count)
+		qsort(function->jumps, function->jump_count,
+		      sizeof(*function->jumps), compare_jumps);
+	return true;
+}
+
+static bool find_instruction(const struct function *function, uint64_t address,
+			     size_t *index)
+{
+	struct instruction key = { .address = address };
+	struct instruction *found;
+
+	if (!function->code_count)
+		return false;
+	found = bsearch(&key, function->code, function->code_count,
+			sizeof(*function->code), compare_code);
+	if (!found)
+		return false;
+	*index = (size_t)(found - function->code);
+	return true;
+}
+
+/* Registers by DWARF's numbers; -1: not one that holds an address. */
+static int register_number(x86_reg reg, int *bytes)
+{
+	static const struct {
+		uint16_t reg[4]; /* 8, 4, 2 and 1 bytes */
+	} names[REG_COUNT] = {
+		{ { X86_REG_RAX, X86_REG_EAX, X86_REG_AX, X86_REG_AL } },
+		{ { X86_REG_RDX, X86_REG_EDX, X86_REG_DX, X86_REG_DL } },
+		{ { X86_REG_RCX, X86_REG_ECX, X86_REG_CX, X86_REG_CL } },
+		{ { X86_REG_RBX, X86_REG_EBX, X86_REG_BX, X86_REG_BL } },
+		{ { X86_REG_RSI, X86_REG_ESI, X86_REG_SI, X86_REG_SIL } },
+		{ { X86_REG_RDI, X86_REG_EDI, X86_REG_DI, X86_REG_DIL } },
+		{ { X86_REG_RBP, X86_REG_EBP, X86_REG_BP, X86_REG_BPL } },
+		{ { X86_REG_RSP, X86_REG_ESP, X86_REG_SP, X86_REG_SPL } },
+		{ { X86_REG_R8, X86_REG_R8D, X86_REG_R8W, X86_REG_R8B } },
+		{ { X86_REG_R9, X86_REG_R9D, X86_REG_R9W, X86_REG_R9B } },
+		{ { X86_REG_R10, X86_REG_R10D, X86_REG_R10W, X86_REG_R10B } },
+		{ { X86_REG_R11, X86_REG_R11D, X86_REG_R11W, X86_REG_R11B } },
+		{ { X86_REG_R12, X86_REG_R12D, X86_REG_R12W, X86_REG_R12B } },
+		{ { X86_REG_R13, X86_REG_R13D, X86_REG_R13W, X86_REG_R13B } },
+		{ { X86_REG_R14, X86_REG_R14D, X86_REG_R14W, X86_REG_R14B } },
+		{ { X86_REG_R15, X86_REG_R15D, X86_REG_R15W, X86_REG_R15B } },
+	};
+
+	for (int i = 0; i < REG_COUNT; i++)
+		for (int j = 0; j < 4; j++)
+			if (names[i].reg[j] == reg) {
+				*bytes = 8 >> j;
+				return i;
+			}
+	switch (reg) {
+	case X86_REG_AH:
+		*bytes = 1;
+		return REG_RAX;
+	case X86_REG_BH:
+		*bytes = 1;
+		return REG_RBX;
+	case X86_REG_CH:
+		*bytes = 1;
+		return REG_RCX;
+	case X86_REG_DH:
+		*bytes = 1;
+		return REG_RDX;
+	default:
+		return -1;
+	}
+}
+
+/* A register that holds a whole address. */
+static int whole_register(x86_reg reg)
+{
+	int bytes, number = register_number(reg, &bytes);
+
+	return number >= 0 && bytes == 8 ? number : -1;
+}
+
+/* Decodes one instruction with all its detail. */
+static const cs_insn *decode(struct function *function, size_t index)
+{
+	struct finder *finder = function->finder;
+	uint64_t address = function->code[index].address;
+	size_t size;
+	const uint8_t *bytes = sites_code_at(finder->image, address, &size);
+
+	if (!bytes || !cs_disasm_iter(finder->detailed, &bytes, &size, &address,
+				      finder->detail))
+		return NULL;
+	return finder->detail;
+}
+
+/* Whether, and where, the instruction stores to the frame. */
+static void examine_stores(struct function *function,
+			   struct instruction *instruction, const cs_insn *insn)
+{
+	const cs_x86 *x86 = &insn->detail->x86;
+
+	if (insn->id == X86_INS_PUSH) {
+		instruction->stores = sites_slot(function, insn->address,
+						 REG_RSP, -8,
+						 &instruction->slot);
+		instruction->store_bytes = 8;
+		return;
+	}
+	for (int i = 0; i < x86->op_count; i++) {
+		const cs_x86_op *op = &x86->operands[i];
+		int base = op->type == X86_OP_MEM ?
+				   whole_register(op->mem.base) :
+				   -1;
+
+		if (base < 0 || !(op->access & CS_AC_WRITE) ||
+		    !sites_slot(function, insn->address, base, op->mem.disp,
+				&instruction->slot))
+			continue;
+		instruction->stores = true;
+		instruction->store_bytes = op->size;
+		instruction->stores_indexed = op->mem.index != X86_REG_INVALID;
+		return;
+	}
+}
+
+static void examine(struct function *function, size_t index)
+{
+	struct instruction *instruction = &function->code[index];
+	const cs_insn *insn = decode(function, index);
+	uint8_t read_count, write_count;
+	cs_regs reads, writes;
+	int bytes;
+
+	instruction->examined = true;
+	instruction->writes = 0xffff;
+	if (!insn ||
+	    cs_regs_access(function->finder->detailed, insn, reads, &read_count,
+			   writes, &write_count) != CS_ERR_OK)
+		return;
+	instruction->writes = 0;
+	for (int i = 0; i < write_count; i++) {
+		int reg = register_number(writes[i], &bytes);
+
+		if (reg >= 0)
+			instruction->writes |= (uint16_t)(1u << reg);
+	}
+	examine_stores(function, instruction, insn);
+}
+
+/* Whether the instruction changes a register or a slot of the frame. */
+static bool changes(struct function *function, size_t index, bool in_slot,
+		    int reg, int64_t slot)
+{
+	struct instruction *instruction = &function->code[index];
+
+	if (!instruction->examined)
+		examine(function, index);
+	if (!in_slot)
+		return instruction->writes >> reg & 1;
+	if (!instruction->stores)
+		return false;
+	if (instruction->stores_indexed)
+		return instruction->slot <= slot;
+	return instruction->slot < slot + 8 &&
+	       slot < instruction->slot + instruction->store_bytes;
+}
+
+static bool is_kept_by_calls(int reg)
+{
+	return reg == REG_RBX || reg == REG_RBP || reg == REG_RSP ||
+	       (reg >= 12 && reg <= 15);
+}
+
+/* One step more: what is followed was loaded from register + offset. */
+static bool push_load(struct goal *goal, int64_t offset)
+{
+	if (goal->steps >= GOAL_STEPS)
+		return false;
+	memmove(goal->offset + 1, goal->offset,
+		sizeof(*goal->offset) * (size_t)goal->steps);
+	goal->offset[0] = offset;
+	goal->steps++;
+	return true;
+}
+
+static enum result named(bool good)
+{
+	return good ? NAMED : UNKNOWN;
+}
+
+/* The lock is at, or reached from, a fixed address. */
+static enum result fixed(struct walk *walk, uint64_t address,
+			 const struct goal *goal, struct found *found)
+{
+	return named(sites_name_address(walk->function, address, goal, found));
+}
+
+/*
+ * An address in the instruction: in a module it is a symbol's, and what the
+ * file has there is nothing.
+ */
+static enum result fixed_operand(struct walk *walk, const cs_insn *insn,
+				 uint64_t address, bool relative,
+				 const struct goal *goal, struct found *found)
+{
+	struct sites_image *image = walk->function->finder->image;
+	const char *symbol;
+	uint64_t value;
+
+	if (!sites_relocation_at(image, insn->address, insn->size, &symbol,
+				 &value)) {
+		if (sites_kind(image) == SITES_MODULE)
+			return UNKNOWN;
+		return fixed(walk, address, goal, found);
+	}
+	if (symbol) {
+		struct goal moved = *goal;
+
+		moved.offset[0] += (int64_t)value + (relative ? 4 : 0);
+		return named(sites_name_symbol(walk->function, symbol, &moved,
+					       found));
+	}
+	if (relative)
+		value += insn->address + insn->size -
+			 sites_relocation_place(image, insn->address,
+						insn->size);
+	return fixed(walk, value, goal, found);
+}
+
+static enum result in_register(struct walk *walk, size_t index, int reg,
+			       const struct goal *goal, struct found *found,
+			       int depth)
+{
+	struct state state = { .reg = reg, .goal = *goal };
+
+	return back(walk, index, state, found, depth);
+}
+
+/* The value is the address of a memory operand. */
+static enum result address_of(struct walk *walk, size_t index,
+			      const cs_insn *insn, const x86_op_mem *mem,
+			      const struct goal *goal, struct found *found,
+			      int depth)
+{
+	struct goal moved = *goal;
+	int base = whole_register(mem->base),
+	    other = whole_register(mem->index);
+	enum result result = UNKNOWN;
+	int64_t slot;
+
+	if (mem->base == X86_REG_RIP)
+		return fixed_operand(walk, insn,
+				     insn->address + insn->size +
+					     (uint64_t)mem->disp,
+				     true, goal, found);
+	if (mem->base == X86_REG_INVALID)
+		return fixed_operand(walk, insn, (uint64_t)mem->disp, false,
+				     goal, found);
+	if (base >= 0 &&
+	    sites_slot(walk->function, insn->address, base, mem->disp, &slot))
+		return named(sites_name_frame(walk->function, insn->address,
+					      slot, goal, found));
+	moved.offset[0] += mem->disp;
+	if (base >= 0)
+		result = in_register(walk, index, base, &moved, found,
+				     depth + 1);
+	if (result == UNKNOWN && other >= 0 && mem->scale == 1)
+		result = in_register(walk, index, other, &moved, found,
+				     depth + 1);
+	/* An array: its fixed address and an index. */
+	if (result == UNKNOWN && mem->disp < 0)
+		result = fixed_operand(walk, insn, (uint64_t)mem->disp, false,
+				       goal, found);
+	return result;
+}
+
+/* The value is loaded from a memory operand. */
+static enum result loaded(struct walk *walk, size_t index, const cs_insn *insn,
+			  const x86_op_mem *mem, const struct goal *goal,
+			  struct found *found, int depth)
+{
+	struct goal moved = *goal;
+	int base = whole_register(mem->base);
+	struct state state = { .in_slot = true, .goal = *goal };
+
+	if (base >= 0 && mem->index == X86_REG_INVALID &&
+	    sites_slot(walk->function, insn->address, base, mem->disp,
+		       &state.slot))
+		return back(walk, index, state, found, depth);
+	if (!push_load(&moved, 0))
+		return UNKNOWN;
+	return address_of(walk, index, insn, mem, &moved, found, depth);
+}
+
+static enum result returned(struct walk *walk, uint64_t after,
+			    const struct goal *goal, struct found *found)
+{
+	struct function *function = walk->function;
+
+	for (size_t i = 0; i < function->call_count; i++) {
+		Dwarf_Attribute attribute;
+		Dwarf_Die callee, type, pointee;
+
+		if (function->calls[i].after != after)
+			continue;
+		if (!sites_callee(&function->calls[i].die, &callee) ||
+		    !dwarf_attr_integrate(&callee, DW_AT_type, &attribute) ||
+		    !dwarf_formref_die(&attribute, &type) ||
+		    !sites_pointee(&type, &pointee))
+			return UNKNOWN;
+		return named(sites_name_type(function, &pointee, goal, found));
+	}
+	return UNKNOWN;
+}
+
+/* Both have to lead to the same name. */
+static enum result both(enum result one, const struct found *first,
+			enum result other, struct found *second)
+{
+	if (one == CYCLE) {
+		return other;
+	}
+	if (other == CYCLE) {
+		*second = *first;
+		return one;
+	}
+	if (one != NAMED || other != NAMED ||
+	    strcmp(first->path.text, second->path.text) != 0)
+		return UNKNOWN;
+	if (first->how != second->how)
+		second->scope = -1;
+	return NAMED;
+}
+
+/* The result of an instruction that wrote the register that is followed. */
+static enum result written(struct walk *walk, size_t index, const cs_insn *insn,
+			   const struct state *state, struct found *found,
+			   int depth)
+{
+	const cs_x86 *x86 = &insn->detail->x86;
+	const cs_x86_op *to = &x86->operands[0], *from = &x86->operands[1];
+	struct goal goal = state->goal;
+	struct found other;
+	enum result result;
+	int reg;
+
+	if (insn->id == X86_INS_POP && x86->op_count == 1) {
+		struct state slot = { .in_slot = true, .goal = goal };
+
+		if (to->size != 8 || !sites_slot(walk->function, insn->address,
+						 REG_RSP, 0, &slot.slot))
+			return UNKNOWN;
+		return back(walk, index, slot, found, depth);
+	}
+	if (x86->op_count != 2 || to->type != X86_OP_REG)
+		return UNKNOWN;
+	/* A fixed address below 4 GB or in the upper 2 GB may be written so. */
+	if ((insn->id == X86_INS_MOV || insn->id == X86_INS_MOVABS) &&
+	    from->type == X86_OP_IMM && to->size >= 4)
+		return fixed_operand(walk, insn, (uint64_t)from->imm, false,
+				     &goal, found);
+	if (whole_register(to->reg) != state->reg)
+		return UNKNOWN;
+	reg = from->type == X86_OP_REG ? whole_register(from->reg) : -1;
+	switch (insn->id) {
+	case X86_INS_MOV:
+		if (reg >= 0)
+			return in_register(walk, index, reg, &goal, found,
+					   depth);
+		if (from->type == X86_OP_MEM && from->size == 8)
+			return loaded(walk, index, insn, &from->mem, &goal,
+				      found, depth);
+		return UNKNOWN;
+	case X86_INS_LEA:
+		return address_of(walk, index, insn, &from->mem, &goal, found,
+				  depth);
+	case X86_INS_ADD:
+		if (from->type == X86_OP_IMM) {
+			/* A module's `add $symbol' is an array with an index. */
+			if (sites_relocation_at(walk->function->finder->image,
+						insn->address, insn->size, NULL,
+						NULL) ||
+			    from->imm < INT32_MIN / 2)
+				return fixed_operand(walk, insn,
+						     (uint64_t)from->imm, false,
+						     &goal, found);
+			goal.offset[0] += from->imm;
+			return in_register(walk, index, state->reg, &goal,
+					   found, depth);
+		}
+		if (from->type == X86_OP_MEM) {
+			struct goal percpu = goal;
+
+			/* A CPU's offset to a per-CPU variable's address. */
+			percpu.percpu = true;
+			result = in_register(walk, index, state->reg, &percpu,
+					     found, depth + 1);
+			if (result == UNKNOWN && from->size == 8)
+				result = loaded(walk, index, insn, &from->mem,
+						&goal, found, depth + 1);
+			return result;
+		}
+		/* A base and an index, in either order. */
+		result = in_register(walk, index, state->reg, &goal, found,
+				     depth + 1);
+		if (result == UNKNOWN && reg >= 0)
+			result = in_register(walk, index, reg, &goal, found,
+					     depth + 1);
+		return result;
+	case X86_INS_SUB:
+		if (from->type != X86_OP_IMM)
+			return UNKNOWN;
+		goal.offset[0] -= from->imm;
+		return in_register(walk, index, state->reg, &goal, found,
+				   depth);
+	case X86_INS_CMOVA:
+	case X86_INS_CMOVAE:
+	case X86_INS_CMOVB:
+	case X86_INS_CMOVBE:
+	case X86_INS_CMOVE:
+	case X86_INS_CMOVG:
+	case X86_INS_CMOVGE:
+	case X86_INS_CMOVL:
+	case X86_INS_CMOVLE:
+	case X86_INS_CMOVNE:
+	case X86_INS_CMOVNO:
+	case X86_INS_CMOVNP:
+	case X86_INS_CMOVNS:
+	case X86_INS_CMOVO:
+	case X86_INS_CMOVP:
+	case X86_INS_CMOVS:
+		result = in_register(walk, index, state->reg, &goal, &other,
+				     depth + 1);
+		if (result == UNKNOWN)
+			return UNKNOWN;
+		if (reg >= 0)
+			return both(result, &other,
+				    in_register(walk, index, reg, &goal, found,
+						depth + 1),
+				    found);
+		if (from->type == X86_OP_MEM)
+			return both(result, &other,
+				    loaded(walk, index, insn, &from->mem, &goal,
+					   found, depth + 1),
+				    found);
+		return UNKNOWN;
+	default:
+		return UNKNOWN;
+	}
+}
+
+static enum result stored(struct walk *walk, size_t index, const cs_insn *insn,
+			  const struct state *state, struct found *found,
+			  int depth)
+{
+	const cs_x86 *x86 = &insn->detail->x86;
+	const cs_x86_op *from = &x86->operands[x86->op_count - 1];
+	int reg;
+
+	if (insn->id != X86_INS_MOV && insn->id != X86_INS_PUSH)
+		return UNKNOWN;
+	if (insn->id == X86_INS_MOV &&
+	    (x86->op_count != 2 || x86->operands[0].size != 8 ||
+	     x86->operands[0].mem.index != X86_REG_INVALID))
+		return UNKNOWN;
+	if (from->type == X86_OP_IMM)
+		return fixed_operand(walk, insn, (uint64_t)from->imm, false,
+				     &state->goal, found);
+	reg = from->type == X86_OP_REG ? whole_register(from->reg) : -1;
+	if (reg < 0)
+		return UNKNOWN;
+	return in_register(walk, index, reg, &state->goal, found, depth);
+}
+
+/* Goes back over one instruction; *moved: what is followed has changed. */
+static enum result over(struct walk *walk, size_t index, struct state *state,
+			struct found *found, bool *moved, int depth)
+{
+	struct function *function = walk->function;
+	const struct instruction *at = &function->code[index];
+	const cs_insn *decoded;
+	cs_detail detail;
+	cs_insn insn;
+
+	*moved = false;
+	if (at->flow == MAYBE || at->flow == AWAY)
+		return UNKNOWN;
+	if (at->flow == CALL) {
+		if (state->in_slot || is_kept_by_calls(state->reg))
+			return UNKNOWN;
+		*moved = true;
+		if (state->reg != REG_RAX)
+			return UNKNOWN;
+		return returned(walk, at->address + at->size, &state->goal,
+				found);
+	}
+	if (!changes(function, index, state->in_slot, state->reg, state->slot))
+		return UNKNOWN;
+	*moved = true;
+	decoded = decode(function, index);
+	if (!decoded)
+		return UNKNOWN;
+	/* The buffer is used again further back. */
+	insn = *decoded;
+	detail = *decoded->detail;
+	insn.detail = &detail;
+	if (state->in_slot)
+		return stored(walk, index, &insn, state, found, depth);
+	return written(walk, index, &insn, state, found, depth);
+}
+
+/* What a variable's type says, before the instruction at an address. */
+static bool known_here(struct walk *walk, uint64_t address,
+		       const struct state *state, struct found *found)
+{
+	return state->in_slot ?
+		       sites_name_slot(walk->function, address, state->slot,
+				       &state->goal, found) :
+		       sites_name_register(walk->function, address, state->reg,
+					   &state->goal, found);
+}
+
+static bool seen_before(struct walk *walk, size_t index,
+			const struct state *state)
+{
+	for (size_t i = 0; i < walk->visited_count; i++)
+		if (walk->visited[i].index == index &&
+		    memcmp(&walk->visited[i].state, state, sizeof(*state)) == 0)
+			return true;
+	return false;
+}
+
+static size_t first_jump(const struct function *function, uint64_t to)
+{
+	size_t low = 0, high = function->jump_count;
+
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+
+		if (function->jumps[middle].to < to)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low;
+}
+
+static bool falls_through(const struct function *function, size_t index)
+{
+	const struct instruction *before;
+
+	if (!index)
+		return false;
+	before = &function->code[index - 1];
+	return before->flow != AWAY &&
+	       before->address + before->size == function->code[index].address;
+}
+
+/* One way back, over the instruction at `from'. */
+static enum result one_way(struct walk *walk, size_t from,
+			   const struct state *state, struct found *found,
+			   int depth)
+{
+	struct state copy = *state;
+	bool moved;
+	enum result result = over(walk, from, &copy, found, &moved, depth + 1);
+
+	if (moved)
+		return result;
+	return back(walk, from, copy, found, depth + 1);
+}
+
+/* Where the state is one before the instruction at `index'. */
+static enum result back(struct walk *walk, size_t index, struct state state,
+			struct found *found, int depth)
+{
+	struct function *function = walk->function;
+
+	if (depth > MAX_DEPTH)
+		return UNKNOWN;
+	for (;;) {
+		uint64_t address = function->code[index].address;
+		size_t jump = first_jump(function, address);
+		bool through = falls_through(function, index), first = true;
+		enum result result = UNKNOWN;
+		struct found other;
+
+		if (++walk->steps > MAX_STEPS)
+			return UNKNOWN;
+		if (known_here(walk, address, &state, found))
+			return NAMED;
+		if (jump >= function->jump_count ||
+		    function->jumps[jump].to != address) {
+			bool moved;
+
+			if (!through)
+				return UNKNOWN;
+			result = over(walk, index - 1, &state, found, &moved,
+				      depth);
+			if (moved)
+				return result;
+			index--;
+			continue;
+		}
+		/* Several ways lead here. */
+		if (seen_before(walk, index, &state))
+			return CYCLE;
+		if (walk->visited_count >= MAX_VISITED)
+			return UNKNOWN;
+		walk->visited[walk->visited_count].index = index;
+		memcpy(&walk->visited[walk->visited_count].state, &state,
+		       sizeof(state));
+		walk->visited_count++;
+		if (through) {
+			result = one_way(walk, index - 1, &state, found, depth);
+			first = false;
+			if (result == UNKNOWN)
+				return UNKNOWN;
+		}
+		for (; jump < function->jump_count &&
+		       function->jumps[jump].to == address;
+		     jump++) {
+			enum result now;
+			size_t from;
+
+			if (!find_instruction(function,
+					      function->jumps[jump].from,
+					      &from))
+				return UNKNOWN;
+			now = one_way(walk, from, &state, &other, depth);
+			if (first) {
+				result = now;
+				*found = other;
+			} else {
+				result = both(now, &other, result, found);
+			}
+			first = false;
+			if (result == UNKNOWN)
+				return UNKNOWN;
+		}
+		return result;
+	}
+}
+
+/* ------------------------------------------------------------------------ */
+/*
+ * Where nothing on the way back has a type, something else that was computed
+ * from the same value may have one: `ctx' and the lock's address, both from
+ * the argument `work' that is in the middle of a struct io_ring_ctx.
+ */
+
+/* Where a value comes from, and what has been added to it since. */
+struct origin {
+	enum { ORIGIN_NONE, ORIGIN_CYCLE, ORIGIN_MADE, ORIGIN_HERE } what;
+	size_t index; /* made by, or there before, this instruction */
+	bool in_slot; /* ORIGIN_HERE: where */
+	int reg;
+	int64_t slot;
+	int64_t added;
+};
+
+static struct origin origin_of(struct walk *walk, size_t index,
+			       struct state state, int depth);
+
+static bool same_origin(const struct origin *a, const struct origin *b)
+{
+	return a->what == b->what && a->index == b->index &&
+	       (a->what != ORIGIN_HERE ||
+		(a->in_slot == b->in_slot && a->reg == b->reg &&
+		 a->slot == b->slot));
+}
+
+static struct origin here(size_t index, const struct state *state)
+{
+	return (struct origin){
+		.what = ORIGIN_HERE,
+		.index = index,
+		.in_slot = state->in_slot,
+		.reg = state->reg,
+		.slot = state->slot,
+		.added = state->goal.offset[0],
+	};
+}
+
+/*
+ * Goes back over an instruction that only moves the value or adds a number to
+ * it; false where it makes the value.
+ */
+static bool see_through(struct walk *walk, size_t index, struct state *state)
+{
+	struct function *function = walk->function;
+	const cs_insn *insn = decode(function, index);
+	const cs_x86_op *to, *from;
+	int reg;
+
+	if (!insn)
+		return false;
+	to = &insn->detail->x86.operands[0];
+	from = &insn->detail->x86.operands[insn->detail->x86.op_count - 1];
+	reg = from->type == X86_OP_REG ? whole_register(from->reg) : -1;
+	if (state->in_slot) {
+		if ((insn->id != X86_INS_MOV && insn->id != X86_INS_PUSH) ||
+		    reg < 0 || to->size != 8)
+			return false;
+		state->in_slot = false;
+		state->slot = 0;
+		state->reg = reg;
+		return true;
+	}
+	if (to->type != X86_OP_REG || whole_register(to->reg) != state->reg)
+		return false;
+	switch (insn->id) {
+	case X86_INS_POP:
+		if (!sites_slot(function, insn->address, REG_RSP, 0,
+				&state->slot))
+			return false;
+		state->in_slot = true;
+		state->reg = 0;
+		return true;
+	case X86_INS_MOV:
+		if (reg >= 0) {
+			state->reg = reg;
+			return true;
+		}
+		if (from->type != X86_OP_MEM || from->size != 8 ||
+		    from->mem.index != X86_REG_INVALID)
+			return false;
+		reg = whole_register(from->mem.base);
+		if (reg < 0 || !sites_slot(function, insn->address, reg,
+					   from->mem.disp, &state->slot))
+			return false;
+		state->in_slot = true;
+		state->reg = 0;
+		return true;
+	case X86_INS_LEA:
+		reg = whole_register(from->mem.base);
+		if (reg < 0 || from->mem.index != X86_REG_INVALID)
+			return false;
+		state->reg = reg;
+		state->goal.offset[0] += from->mem.disp;
+		return true;
+	case X86_INS_ADD:
+	case X86_INS_SUB:
+		if (from->type != X86_OP_IMM || from->imm < INT32_MIN / 2)
+			return false;
+		state->goal.offset[0] += insn->id == X86_INS_ADD ? from->imm :
+								   -from->imm;
+		return true;
+	default:
+		return false;
+	}
+}
+
+/* One way back, over the instruction at `from'. */
+static struct origin origin_over(struct walk *walk, size_t from,
+				 struct state state, int depth)
+{
+	struct function *function = walk->function;
+	struct origin made = { .what = ORIGIN_MADE, .index = from };
+	uint8_t flow = function->code[from].flow;
+
+	made.added = state.goal.offset[0];
+	if (flow == CALL) {
+		if (!state.in_slot && !is_kept_by_calls(state.reg))
+			return made;
+	} else if (flow == NEXT && changes(function, from, state.in_slot,
+					   state.reg, state.slot)) {
+		/* What a call leaves in a register is made by the call. */
+		if (!see_through(walk, from, &state))
+			return made;
+	}
+	return origin_of(walk, from, state, depth + 1);
+}
+
+static struct origin origin_of_join(struct walk *walk, size_t index,
+				    const struct state *state, int depth)
+{
+	struct function *function = walk->function;
+	uint64_t address = function->code[index].address;
+	size_t jump = first_jump(function, address);
+	struct origin origin = { .what = ORIGIN_CYCLE };
+
+	if (seen_before(walk, index, state))
+		return origin;
+	if (walk->visited_count >= MAX_VISITED)
+		return here(index, state);
+	walk->visited[walk->visited_count].index = index;
+	memcpy(&walk->visited[walk->visited_count++].state, state,
+	       sizeof(*state));
+	if (falls_through(function, index))
+		origin = origin_over(walk, index - 1, *state, depth);
+	for (;
+	     jump < function->jump_count && function->jumps[jump].to == address;
+	     jump++) {
+		struct origin other;
+		size_t from;
+
+		if (!find_instruction(function, function->jumps[jump].from,
+				      &from))
+			return here(index, state);
+		other = origin_over(walk, from, *state, depth);
+		if (other.what == ORIGIN_CYCLE)
+			continue;
+		if (origin.what == ORIGIN_CYCLE)
+			origin = other;
+		else if (!same_origin(&origin, &other) ||
+			 origin.added != other.added)
+			return here(index, state);
+	}
+	return origin;
+}
+
+static struct origin origin_of(struct walk *walk, size_t index,
+			       struct state state, int depth)
+{
+	struct function *function = walk->function;
+
+	if (depth > MAX_DEPTH)
+		return (struct origin){ .what = ORIGIN_NONE };
+	for (;;) {
+		uint64_t address = function->code[index].address;
+		size_t jump = first_jump(function, address);
+		const struct instruction *before;
+
+		if (++walk->steps > MAX_STEPS)
+			return (struct origin){ .what = ORIGIN_NONE };
+		if (jump < function->jump_count &&
+		    function->jumps[jump].to == address)
+			return origin_of_join(walk, index, &state, depth);
+		if (!falls_through(function, index))
+			return here(index, &state);
+		before = &function->code[index - 1];
+		if (before->flow == CALL && !state.in_slot &&
+		    !is_kept_by_calls(state.reg))
+			return (struct origin){
+				.what = ORIGIN_MADE,
+				.index = index - 1,
+				.added = state.goal.offset[0],
+			};
+		if (before->flow == NEXT &&
+		    changes(function, index - 1, state.in_slot, state.reg,
+			    state.slot) &&
+		    !see_through(walk, index - 1, &state))
+			return (struct origin){
+				.what = ORIGIN_MADE,
+				.index = index - 1,
+				.added = state.goal.offset[0],
+			};
+		index--;
+	}
+}
+
+static struct origin origin_from(struct function *function, size_t index,
+				 bool in_slot, int reg, int64_t slot)
+{
+	struct walk walk = { .function = function };
+	struct state state;
+
+	memset(&state, 0, sizeof(state));
+	state.in_slot = in_slot;
+	state.reg = in_slot ? 0 : reg;
+	state.slot = in_slot ? slot : 0;
+	return origin_of(&walk, index, state, 0);
+}
+
+/* Tries each variable that is there before the instruction. */
+static bool name_relative(struct function *function, size_t index,
+			  const struct origin *lock, const struct goal *goal,
+			  struct found *found)
+{
+	uint64_t address = function->code[index].address;
+	bool have = false;
+
+	for (size_t i = 0; i < function->first[REG_COUNT + 1]; i++) {
+		const struct interval *interval = &function->intervals[i];
+		bool in_slot = interval->place == IN_FRAME;
+		struct origin origin;
+		struct goal moved = *goal;
+		struct found tried;
+
+		if (address < interval->low || address >= interval->high)
+			continue;
+		origin = origin_from(function, index, in_slot, interval->reg,
+				     interval->offset);
+		if (!same_origin(lock, &origin))
+			continue;
+		/* register = origin + added; variable = register + offset */
+		moved.offset[0] += lock->added - origin.added;
+		if (!in_slot)
+			moved.offset[0] += -interval->offset;
+		if (sites_name_variable(function, interval->variable, &moved,
+					&tried))
+			sites_keep_best(found, &have, &tried);
+	}
+	return have;
+}
+
+static bool follow_relative(struct function *function, size_t index, int reg,
+			    const struct goal *goal, struct found *found)
+{
+	struct goal moved = *goal;
+	struct origin lock;
+
+	for (int i = 0; i < GOAL_STEPS; i++) {
+		const cs_insn *insn;
+		const cs_x86_op *from;
+
+		lock = origin_from(function, index, false, reg, 0);
+		if (lock.what != ORIGIN_MADE && lock.what != ORIGIN_HERE)
+			return false;
+		if (name_relative(function, index, &lock, &moved, found))
+			return true;
+		/* A pointer that was loaded: try where it was loaded from. */
+		if (lock.what != ORIGIN_MADE)
+			return false;
+		insn = decode(function, lock.index);
+		if (!insn || insn->id != X86_INS_MOV)
+			return false;
+		from = &insn->detail->x86.operands[1];
+		if (from->type != X86_OP_MEM || from->size != 8 ||
+		    from->mem.index != X86_REG_INVALID)
+			return false;
+		reg = whole_register(from->mem.base);
+		moved.offset[0] += lock.added;
+		if (reg < 0 || !push_load(&moved, from->mem.disp))
+			return false;
+		index = lock.index;
+	}
+	return false;
+}
+
+bool sites_follow(struct function *function, uint64_t address, int reg,
+		  const struct goal *goal, struct found *found)
+{
+	struct walk walk = { .function = function };
+	struct state state;
+	size_t index;
+
+	/* Compared by memcmp: no stray bytes. */
+	memset(&state, 0, sizeof(state));
+	state.reg = reg;
+	state.goal = *goal;
+	if (!disassemble(function) || !sites_expand(function) ||
+	    !find_instruction(function, address, &index))
+		return false;
+	if (back(&walk, index, state, found, 0) != NAMED &&
+	    !follow_relative(function, index, reg, goal, found))
+		return false;
+	if (found->how == SITES_BY_VARIABLE)
+		found->how = SITES_BY_CODE;
+	return true;
+}

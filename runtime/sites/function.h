@@ -1,0 +1,176 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * One out-of-line function, while its lock calls are being named: its scopes,
+ * variables, calls and machine code.  Private to libsites.
+ */
+#ifndef SITES_FUNCTION_H
+#define SITES_FUNCTION_H
+
+#include <capstone/capstone.h>
+
+#include "sites_private.h"
+
+/* Registers have DWARF's numbers: rax 0, rdx 1, rcx 2, rbx 3, rsi 4, rdi 5, … */
+enum {
+	REG_RAX,
+	REG_RDX,
+	REG_RCX,
+	REG_RBX,
+	REG_RSI,
+	REG_RDI,
+	REG_RBP,
+	REG_RSP,
+	REG_COUNT = 16
+};
+
+/* The function itself, a block in it, or a function inlined into it. */
+struct scope {
+	Dwarf_Die die;
+	int parent; /* -1: none */
+	bool is_inline;
+};
+
+struct variable {
+	Dwarf_Die die;
+	int scope;
+};
+
+/* A call, of whatever function. */
+struct call {
+	Dwarf_Die die;
+	int scope;
+	uint64_t after;
+	const struct sites_operation *operation; /* NULL: not a lock's */
+};
+
+/* Where a variable is, in a range of addresses. */
+enum place {
+	IN_REGISTER, /* its value is register + offset */
+	IN_FRAME, /* it is in memory, at CFA + offset */
+	IS_FRAME, /* its value is CFA + offset */
+};
+
+struct interval {
+	uint64_t low, high;
+	int64_t offset;
+	uint32_t variable;
+	uint8_t place;
+	uint8_t reg;
+};
+
+struct instruction {
+	uint64_t address;
+	uint8_t size;
+	uint8_t flow; /* code.c's */
+	/* What it changes; looked up when first needed. */
+	bool examined;
+	bool stores; /* to the frame */
+	bool stores_indexed; /* somewhere from the slot on */
+	uint8_t store_bytes;
+	uint16_t writes; /* a bit for each register */
+	int64_t slot; /* where it stores, from the CFA */
+};
+
+struct jump {
+	uint64_t to;
+	uint64_t from;
+};
+
+/* What a whole run needs; the functions are looked at one after the other. */
+struct finder {
+	struct sites_image *image;
+	struct sites_error *error;
+	struct sites_strings *strings;
+	struct sites_globals *globals;
+	csh boundaries; /* without detail: quick */
+	csh detailed;
+	cs_insn *instruction; /* the buffers of the two */
+	cs_insn *detail;
+	bool opened;
+	Dwarf_CFI *cfi;
+	struct jump *patched; /* nops that static keys turn into jumps */
+	size_t patched_count;
+};
+
+struct function {
+	struct finder *finder;
+	Dwarf_Die unit;
+	Dwarf_Die die;
+	const char *name;
+
+	struct scope *scopes;
+	size_t scope_count;
+	struct variable *variables;
+	size_t variable_count;
+	struct call *calls;
+	size_t call_count;
+	size_t lock_calls;
+
+	/* Filled when first needed. */
+	bool expanded;
+	struct interval *intervals; /* by place and register */
+	size_t interval_count;
+	size_t first[REG_COUNT +
+		     3]; /* of each register; then of IN_FRAME, IS_FRAME */
+
+	bool disassembled;
+	struct instruction *code;
+	size_t code_count;
+	struct jump *jumps; /* by target */
+	size_t jump_count;
+	bool indirect; /* has jumps whose targets are not known */
+
+	/* The last frame that was asked for. */
+	uint64_t frame_low, frame_high;
+	int frame_register;
+	int64_t frame_offset;
+};
+
+/* What is done to a value on the way from where it is to the lock. */
+#define GOAL_STEPS 6
+struct goal {
+	enum sites_lock_kind kind;
+	bool percpu; /* a CPU's offset has been added */
+	int steps; /* pointers followed, plus one */
+	int64_t offset
+		[GOAL_STEPS]; /* added before each is followed, and at the end */
+};
+
+/* A name that was found. */
+struct found {
+	enum sites_how how;
+	struct sites_path path;
+	int scope; /* of the variable whose type it is, -1: none */
+};
+
+/* variables.c */
+bool sites_expand(struct function *function);
+/* By the type of what a variable points to. */
+bool sites_name_variable(struct function *function, size_t index,
+			 const struct goal *goal, struct found *found);
+/* Of two names the one with fewer members, then the inner scope's. */
+void sites_keep_best(struct found *best, bool *have, const struct found *found);
+bool sites_name_register(struct function *function, uint64_t address, int reg,
+			 const struct goal *goal, struct found *found);
+bool sites_name_slot(struct function *function, uint64_t address, int64_t slot,
+		     const struct goal *goal, struct found *found);
+bool sites_name_frame(struct function *function, uint64_t address, int64_t slot,
+		      const struct goal *goal, struct found *found);
+bool sites_name_type(struct function *function, Dwarf_Die *pointee,
+		     const struct goal *goal, struct found *found);
+bool sites_name_address(struct function *function, uint64_t address,
+			const struct goal *goal, struct found *found);
+bool sites_name_symbol(struct function *function, const char *symbol,
+		       const struct goal *goal, struct found *found);
+/* The frame slot of register + offset. */
+bool sites_slot(struct function *function, uint64_t address, int reg,
+		int64_t offset, int64_t *slot);
+
+/* code.c */
+bool sites_finder_open(struct finder *finder);
+void sites_finder_close(struct finder *finder);
+/* Names the lock whose address is in a register before an instruction. */
+bool sites_follow(struct function *function, uint64_t address, int reg,
+		  const struct goal *goal, struct found *found);
+
+#endif

@@ -1,0 +1,277 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/* What lies at an offset of a type: the members on the way to a lock. */
+#include <dwarf.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "sites_private.h"
+
+/* Typedefs of typedefs and structures in structures end sooner than this. */
+#define MAX_TYPE_DEPTH 32
+
+bool sites_type_of(Dwarf_Die *die, Dwarf_Die *type)
+{
+	Dwarf_Attribute attribute;
+
+	return dwarf_attr_integrate(die, DW_AT_type, &attribute) &&
+	       dwarf_formref_die(&attribute, type);
+}
+
+/* Without typedefs, const, volatile and the like. */
+bool sites_peel(Dwarf_Die *type)
+{
+	for (int depth = 0; depth < MAX_TYPE_DEPTH; depth++) {
+		Dwarf_Die next;
+
+		switch (dwarf_tag(type)) {
+		case DW_TAG_typedef:
+		case DW_TAG_const_type:
+		case DW_TAG_volatile_type:
+		case DW_TAG_restrict_type:
+		case DW_TAG_atomic_type:
+			if (!sites_type_of(type, &next))
+				return false;
+			*type = next;
+			break;
+		default:
+			return true;
+		}
+	}
+	return false;
+}
+
+bool sites_pointee(Dwarf_Die *type, Dwarf_Die *target)
+{
+	Dwarf_Die peeled = *type;
+
+	return sites_peel(&peeled) &&
+	       dwarf_tag(&peeled) == DW_TAG_pointer_type &&
+	       sites_type_of(&peeled, target);
+}
+
+bool sites_is_lock(const Dwarf_Die *type, enum sites_lock_kind kind)
+{
+	Dwarf_Die at = *type;
+
+	for (int depth = 0; depth < MAX_TYPE_DEPTH; depth++) {
+		Dwarf_Die next;
+
+		switch (dwarf_tag(&at)) {
+		case DW_TAG_typedef:
+		case DW_TAG_structure_type:
+			if (sites_lock_type(dwarf_diename(&at)) == (int)kind)
+				return true;
+			break;
+		case DW_TAG_const_type:
+		case DW_TAG_volatile_type:
+		case DW_TAG_atomic_type:
+			break;
+		default:
+			return false;
+		}
+		if (dwarf_tag(&at) == DW_TAG_structure_type ||
+		    !sites_type_of(&at, &next))
+			return false;
+		at = next;
+	}
+	return false;
+}
+
+/* The name of a structure, or of the typedef that an unnamed one has. */
+const char *sites_type_name(const Dwarf_Die *type)
+{
+	const char *name = NULL;
+	Dwarf_Die at = *type;
+
+	for (int depth = 0; depth < MAX_TYPE_DEPTH; depth++) {
+		Dwarf_Die next;
+
+		switch (dwarf_tag(&at)) {
+		case DW_TAG_structure_type:
+		case DW_TAG_class_type:
+		case DW_TAG_union_type:
+			return dwarf_diename(&at) ? dwarf_diename(&at) : name;
+		case DW_TAG_typedef:
+			if (!name)
+				name = dwarf_diename(&at);
+			break;
+		case DW_TAG_const_type:
+		case DW_TAG_volatile_type:
+		case DW_TAG_restrict_type:
+		case DW_TAG_atomic_type:
+			break;
+		default:
+			return NULL;
+		}
+		if (!sites_type_of(&at, &next))
+			return NULL;
+		at = next;
+	}
+	return NULL;
+}
+
+static bool append(struct sites_path *path, const char *separator,
+		   const char *name)
+{
+	size_t room = sizeof(path->text) - path->length;
+	int length;
+
+	if (!path->length)
+		separator = "";
+	length = snprintf(path->text + path->length, room, "%s%s", separator,
+			  name);
+	if (length < 0 || (size_t)length >= room)
+		return false;
+	path->length += (size_t)length;
+	return true;
+}
+
+bool sites_path_add(struct sites_path *path, const char *member)
+{
+	path->members++;
+	return append(path, ".", member);
+}
+
+static bool member_place(Dwarf_Die *member, uint64_t *offset, uint64_t *size,
+			 Dwarf_Die *type)
+{
+	Dwarf_Attribute attribute;
+	Dwarf_Word value = 0;
+
+	if (!sites_type_of(member, type))
+		return false;
+	/* Bit fields hold no locks and no pointers. */
+	if (dwarf_hasattr(member, DW_AT_bit_size))
+		return false;
+	if (dwarf_attr(member, DW_AT_data_member_location, &attribute) &&
+	    dwarf_formudata(&attribute, &value) != 0)
+		return false;
+	*offset = value;
+	if (dwarf_aggregate_size(type, &value) != 0)
+		value = 0;
+	*size = value;
+	return true;
+}
+
+/* What is looked for at an offset: a kind's lock, or any pointer. */
+struct search {
+	int kind; /* -1: a pointer */
+	Dwarf_Die *pointer; /* its type */
+};
+
+static bool look(const struct search *search, Dwarf_Die *type, uint64_t offset,
+		 struct sites_path *path, int depth);
+
+static bool look_in_array(const struct search *search, Dwarf_Die *type,
+			  uint64_t offset, struct sites_path *path, int depth)
+{
+	Dwarf_Word size;
+	Dwarf_Die element, sized;
+
+	if (!sites_type_of(type, &element))
+		return false;
+	/* dwarf_aggregate_size changes what it is given in some versions. */
+	sized = element;
+	if (dwarf_aggregate_size(&sized, &size) != 0 || !size)
+		return false;
+	if (dwarf_tag(&element) != DW_TAG_array_type && !append(path, "", "[]"))
+		return false;
+	return look(search, &element, offset % size, path, depth + 1);
+}
+
+static bool look_in_members(const struct search *search, Dwarf_Die *type,
+			    uint64_t offset, struct sites_path *path, int depth)
+{
+	bool is_union = dwarf_tag(type) == DW_TAG_union_type, found = false;
+	Dwarf_Die member, found_pointer;
+	struct sites_path best;
+	int result;
+
+	result = dwarf_child(type, &member);
+	for (; result == 0; result = dwarf_siblingof(&member, &member)) {
+		struct sites_path tried = *path;
+		uint64_t begin, size;
+		const char *name;
+		Dwarf_Die inner;
+
+		if (dwarf_tag(&member) != DW_TAG_member ||
+		    !member_place(&member, &begin, &size, &inner) ||
+		    offset < begin)
+			continue;
+		/* A last array without bounds has no size. */
+		if (size ? offset - begin >= size : false)
+			continue;
+		name = dwarf_diename(&member);
+		if (name && !sites_path_add(&tried, name))
+			return false;
+		if (!look(search, &inner, offset - begin, &tried, depth + 1))
+			continue;
+		/* Two members of a union: which one is meant is not known. */
+		if (found && strcmp(best.text, tried.text) != 0)
+			return false;
+		found = true;
+		best = tried;
+		if (search->pointer)
+			found_pointer = *search->pointer;
+		if (!is_union)
+			break;
+	}
+	if (!found)
+		return false;
+	*path = best;
+	if (search->pointer)
+		*search->pointer = found_pointer;
+	return true;
+}
+
+static bool look(const struct search *search, Dwarf_Die *type, uint64_t offset,
+		 struct sites_path *path, int depth)
+{
+	Dwarf_Die peeled = *type;
+
+	if (depth > MAX_TYPE_DEPTH)
+		return false;
+	if (search->kind >= 0 && !offset &&
+	    sites_is_lock(type, (enum sites_lock_kind)search->kind))
+		return true;
+	if (!sites_peel(&peeled))
+		return false;
+	switch (dwarf_tag(&peeled)) {
+	case DW_TAG_pointer_type:
+		if (search->kind >= 0 || offset)
+			return false;
+		*search->pointer = peeled;
+		return true;
+	case DW_TAG_array_type:
+		return look_in_array(search, &peeled, offset, path, depth);
+	case DW_TAG_structure_type:
+	case DW_TAG_class_type:
+	case DW_TAG_union_type:
+		return look_in_members(search, &peeled, offset, path, depth);
+	}
+	return false;
+}
+
+bool sites_lock_at(Dwarf_Die *type, uint64_t offset, enum sites_lock_kind kind,
+		   struct sites_path *path)
+{
+	struct search search = { .kind = (int)kind };
+	struct sites_path tried = *path;
+
+	if (!look(&search, type, offset, &tried, 0))
+		return false;
+	*path = tried;
+	return true;
+}
+
+bool sites_pointer_at(Dwarf_Die *type, uint64_t offset, struct sites_path *path,
+		      Dwarf_Die *pointer)
+{
+	struct search search = { .kind = -1, .pointer = pointer };
+	struct sites_path tried = *path;
+
+	if (!look(&search, type, offset, &tried, 0))
+		return false;
+	*path = tried;
+	return true;
+}
