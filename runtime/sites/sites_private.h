@@ -123,6 +123,10 @@ struct sites_path {
 bool sites_type_of(Dwarf_Die *die, Dwarf_Die *type);
 /* Goes through typedefs and qualifiers. */
 bool sites_peel(Dwarf_Die *type);
+/* Whether a peeled type is a pointer or a reference. */
+bool sites_is_pointer(Dwarf_Die *type);
+/* In bytes, 0 if it is not told. */
+uint64_t sites_size_of(const Dwarf_Die *type);
 /* What a pointer type points to. */
 bool sites_pointee(Dwarf_Die *type, Dwarf_Die *target);
 bool sites_is_lock(const Dwarf_Die *type, enum sites_lock_kind kind);

@@ -29,15 +29,14 @@ static bool is_of_use(Dwarf_Die *die, bool *is_pointer)
 
 	if (!sites_type_of(die, &type) || !sites_peel(&type))
 		return false;
-	switch (dwarf_tag(&type)) {
-	case DW_TAG_pointer_type:
-		*is_pointer = true;
+	*is_pointer = sites_is_pointer(&type);
+	if (*is_pointer)
 		return true;
+	switch (dwarf_tag(&type)) {
 	case DW_TAG_structure_type:
 	case DW_TAG_class_type:
 	case DW_TAG_union_type:
 	case DW_TAG_array_type:
-		*is_pointer = false;
 		return true;
 	}
 	return false;
@@ -299,12 +298,11 @@ static bool name_storage(struct function *function,
 	struct variable *variable = &function->variables[interval->variable];
 	int64_t offset = slot - interval->offset;
 	struct goal moved = *goal;
-	Dwarf_Word size;
 	Dwarf_Die type;
 	const char *start;
 
 	if (!sites_type_of(&variable->die, &type) || offset < 0 ||
-	    dwarf_aggregate_size(&type, &size) != 0 || (uint64_t)offset >= size)
+	    (uint64_t)offset >= sites_size_of(&type))
 		return false;
 	memset(found, 0, sizeof(*found));
 	found->how = SITES_BY_VARIABLE;
