@@ -266,40 +266,43 @@ static bool collect(struct function *function, Dwarf_Die *die, int parent)
 /* ------------------------------------------------------------------------ */
 /* What is to be known of a lock call                                        */
 
-/* The instruction that ends where the call's return address is. */
-static bool find_instruction(struct sites_image *image, uint64_t after,
+/*
+ * The instruction that ends where the call's return address is.  Its bytes
+ * tell, unless they could be two things or none that is known.
+ */
+static bool find_instruction(struct function *function, uint64_t after,
 			     uint64_t *address, bool *tail)
 {
 	static const struct {
-		unsigned char opcode[2];
-		unsigned char size, opcode_size;
+		unsigned char opcode[2], mask[2];
+		unsigned char size;
 		bool tail;
 	} forms[] = {
-		{ { 0xe8 }, 5, 1, false }, /* call rel32 */
-		{ { 0xe9 }, 5, 1, true }, /* jmp rel32 */
-		{ { 0xff, 0x15 }, 6, 2, false }, /* call *(rip+disp32) */
-		{ { 0xff, 0x25 }, 6, 2, true }, /* jmp *(rip+disp32) */
-		{ { 0xeb }, 2, 1, true }, /* jmp rel8 */
+		{ { 0xe8, 0 }, { 0xff, 0 }, 5, false }, /* call rel32 */
+		{ { 0xe9, 0 }, { 0xff, 0 }, 5, true }, /* jmp rel32 */
+		{ { 0xff, 0x15 }, { 0xff, 0xff }, 6, false }, /* call *rip+… */
+		{ { 0xff, 0x25 }, { 0xff, 0xff }, 6, true }, /* jmp *rip+… */
+		{ { 0x0f, 0x80 }, { 0xff, 0xf0 }, 6, true }, /* jcc rel32 */
+		{ { 0xeb, 0 }, { 0xff, 0 }, 2, true }, /* jmp rel8 */
+		{ { 0xff, 0xd0 }, { 0xff, 0xf8 }, 2, false }, /* call *reg */
 	};
 	const unsigned char *code;
+	int found = 0;
 	size_t size;
 
 	for (size_t i = 0; i < sizeof(forms) / sizeof(*forms); i++) {
-		code = sites_code_at(image, after - forms[i].size, &size);
+		code = sites_code_at(function->finder->image,
+				     after - forms[i].size, &size);
 		if (!code || size < forms[i].size ||
-		    memcmp(code, forms[i].opcode, forms[i].opcode_size) != 0)
+		    (code[0] & forms[i].mask[0]) != forms[i].opcode[0] ||
+		    (code[1] & forms[i].mask[1]) != forms[i].opcode[1])
 			continue;
 		*address = after - forms[i].size;
 		*tail = forms[i].tail;
-		return true;
+		found++;
 	}
-	/* jcc rel32 */
-	code = sites_code_at(image, after - 6, &size);
-	if (!code || size < 6 || code[0] != 0x0f || (code[1] & 0xf0) != 0x80)
-		return false;
-	*address = after - 6;
-	*tail = true;
-	return true;
+	return found == 1 ||
+	       sites_instruction_before(function, after, address, tail);
 }
 
 /* Where the operation is called: outside of the lock headers' wrappers. */
@@ -427,10 +430,9 @@ static enum argument first_argument(struct function *function,
 				    int *reg, struct goal *goal)
 {
 	Dwarf_Die child, die = call->die;
-	int result;
+	bool more = dwarf_child(&die, &child) == 0;
 
-	for (result = dwarf_child(&die, &child); result == 0;
-	     result = dwarf_siblingof(&child, &child)) {
+	for (; more; more = sites_next(&child)) {
 		Dwarf_Attribute attribute;
 		Dwarf_Op *ops;
 		size_t count;
@@ -512,7 +514,7 @@ static bool add_lock_call(struct run *run, struct function *function,
 	struct found found;
 	void *list = run->list;
 
-	if (!find_instruction(finder->image, call->after, &pending.call.address,
+	if (!find_instruction(function, call->after, &pending.call.address,
 			      &pending.call.tail)) {
 		run->unreadable++;
 		return true;

@@ -56,6 +56,7 @@ struct interval {
 	uint32_t variable;
 	uint8_t place;
 	uint8_t reg;
+	bool always; /* in its whole scope: its address may be taken */
 };
 
 struct instruction {
@@ -68,12 +69,17 @@ struct instruction {
 	bool stores_indexed; /* somewhere from the slot on */
 	uint8_t store_bytes;
 	uint16_t writes; /* a bit for each register */
+	uint32_t jump; /* the first of the jumps to it, or NO_JUMP */
 	int64_t slot; /* where it stores, from the CFA */
 };
+
+#define NO_JUMP UINT32_MAX
 
 struct jump {
 	uint64_t to;
 	uint64_t from;
+	/* Once all are known: what they are in struct function's code. */
+	uint32_t to_index, from_index;
 };
 
 /* What a whole run needs; the functions are looked at one after the other. */
@@ -87,9 +93,12 @@ struct finder {
 	cs_insn *instruction; /* the buffers of the two */
 	cs_insn *detail;
 	bool opened;
-	Dwarf_CFI *cfi;
-	struct jump *patched; /* nops that static keys turn into jumps */
-	size_t patched_count;
+	Dwarf_CFI *cfi; /* of .debug_frame */
+	Dwarf_CFI *unwind; /* of .eh_frame, or NULL */
+	/* Jumps that are not in the code: by static keys, out of a fault. */
+	struct jump *hidden;
+	size_t hidden_count;
+	struct sites_range aside; /* the kernel's .altinstr_aux */
 };
 
 struct function {
@@ -118,7 +127,7 @@ struct function {
 	size_t code_count;
 	struct jump *jumps; /* by target */
 	size_t jump_count;
-	bool indirect; /* has jumps whose targets are not known */
+	bool unclear; /* jumps from somewhere to somewhere are not known */
 
 	/* The last frame that was asked for. */
 	uint64_t frame_low, frame_high;
@@ -162,6 +171,12 @@ bool sites_name_address(struct function *function, uint64_t address,
 			const struct goal *goal, struct found *found);
 bool sites_name_symbol(struct function *function, const char *symbol,
 		       const struct goal *goal, struct found *found);
+/*
+ * Whether a slot is in a variable that others may write to.  (Those of simple
+ * types are not kept, but have no pointers in them.)
+ */
+bool sites_slot_is_open(struct function *function, uint64_t address,
+			int64_t slot);
 /* The frame slot of register + offset. */
 bool sites_slot(struct function *function, uint64_t address, int reg,
 		int64_t offset, int64_t *slot);
@@ -169,6 +184,9 @@ bool sites_slot(struct function *function, uint64_t address, int reg,
 /* code.c */
 bool sites_finder_open(struct finder *finder);
 void sites_finder_close(struct finder *finder);
+/* The call or jump that ends at an address. */
+bool sites_instruction_before(struct function *function, uint64_t after,
+			      uint64_t *address, bool *tail);
 /* Names the lock whose address is in a register before an instruction. */
 bool sites_follow(struct function *function, uint64_t address, int reg,
 		  const struct goal *goal, struct found *found);

@@ -65,6 +65,9 @@ bool sites_unit_at(struct sites_image *image, uint64_t address, Dwarf_Die *unit,
 int sites_sibling(struct sites_image *image, Dwarf_Die *die, Dwarf_Die *next,
 		  struct sites_error *error);
 
+/* The same where what is damaged may simply end. */
+bool sites_next(Dwarf_Die *die);
+
 /* Like sites_sibling, for the first child. */
 int sites_child(struct sites_image *image, Dwarf_Die *die, Dwarf_Die *child,
 		struct sites_error *error);

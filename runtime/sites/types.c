@@ -78,15 +78,6 @@ uint64_t sites_size_of(const Dwarf_Die *type)
 	return dwarf_aggregate_size(&peeled, &size) == 0 ? size : 0;
 }
 
-/* The next sibling, which has to lie further on. */
-static bool next_member(Dwarf_Die *member)
-{
-	Dwarf_Off offset = dwarf_dieoffset(member);
-
-	return dwarf_siblingof(member, member) == 0 &&
-	       dwarf_dieoffset(member) > offset;
-}
-
 bool sites_is_lock(const Dwarf_Die *type, enum sites_lock_kind kind)
 {
 	Dwarf_Die at = *type;
@@ -220,7 +211,7 @@ static bool look_in_members(struct search *search, Dwarf_Die *type,
 	struct sites_path best;
 	bool more = dwarf_child(type, &member) == 0;
 
-	for (; more; more = next_member(&member)) {
+	for (; more; more = sites_next(&member)) {
 		struct sites_path tried = *path;
 		uint64_t begin, size;
 		const char *name;

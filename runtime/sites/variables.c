@@ -22,16 +22,20 @@ static bool add_interval(struct function *function,
 	return true;
 }
 
-/* Only what points somewhere, or may hold a lock itself, is of use. */
-static bool is_of_use(Dwarf_Die *die, bool *is_pointer)
+/* Only what points to a structure, or may hold a lock itself, is of use. */
+static bool is_of_use(Dwarf_Die *die, bool *is_pointer, bool *to_structure)
 {
-	Dwarf_Die type;
+	Dwarf_Die type, pointee;
 
+	*to_structure = false;
 	if (!sites_type_of(die, &type) || !sites_peel(&type))
 		return false;
 	*is_pointer = sites_is_pointer(&type);
-	if (*is_pointer)
+	if (*is_pointer) {
+		*to_structure = sites_type_of(&type, &pointee) &&
+				sites_type_name(&pointee);
 		return true;
+	}
 	switch (dwarf_tag(&type)) {
 	case DW_TAG_structure_type:
 	case DW_TAG_class_type:
@@ -102,6 +106,7 @@ static bool add_scope(struct function *function, int scope,
 	Dwarf_Addr base, low, high;
 	ptrdiff_t offset = 0;
 
+	interval->always = true;
 	while ((offset = dwarf_ranges(&function->scopes[scope].die, offset,
 				      &base, &low, &high)) > 0) {
 		interval->low = low;
@@ -120,10 +125,10 @@ static bool expand_variable(struct function *function, size_t index)
 	ptrdiff_t offset = 0;
 	Dwarf_Op *ops;
 	size_t count;
-	bool is_pointer;
+	bool is_pointer, to_structure;
 
 	if (!dwarf_attr(&variable->die, DW_AT_location, &attribute) ||
-	    !is_of_use(&variable->die, &is_pointer))
+	    !is_of_use(&variable->die, &is_pointer, &to_structure))
 		return true;
 	while ((offset = dwarf_getlocations(&attribute, offset, &base, &low,
 					    &high, &ops, &count)) > 0) {
@@ -139,7 +144,8 @@ static bool expand_variable(struct function *function, size_t index)
 		if (low == 0 && high == (Dwarf_Addr)-1) {
 			if (!add_scope(function, variable->scope, &interval))
 				return false;
-		} else if (!add_interval(function, &interval)) {
+		} else if ((to_structure || !is_pointer) &&
+			   !add_interval(function, &interval)) {
 			return false;
 		}
 	}
@@ -350,6 +356,24 @@ bool sites_name_slot(struct function *function, uint64_t address, int64_t slot,
 	return have;
 }
 
+bool sites_slot_is_open(struct function *function, uint64_t address,
+			int64_t slot)
+{
+	for (size_t i = function->first[REG_COUNT];
+	     i < function->first[REG_COUNT + 1]; i++) {
+		const struct interval *interval = &function->intervals[i];
+		Dwarf_Die type;
+
+		if (interval->always && address >= interval->low &&
+		    address < interval->high && slot >= interval->offset &&
+		    sites_type_of(&function->variables[interval->variable].die,
+				  &type) &&
+		    (uint64_t)(slot - interval->offset) < sites_size_of(&type))
+			return true;
+	}
+	return false;
+}
+
 bool sites_name_frame(struct function *function, uint64_t address, int64_t slot,
 		      const struct goal *goal, struct found *found)
 {
@@ -428,6 +452,15 @@ static bool register_plus(const Dwarf_Op *op, int *reg, int64_t *offset)
 	return *reg >= 0 && *reg < REG_COUNT;
 }
 
+static bool find_frame(struct finder *finder, uint64_t address,
+		       Dwarf_Frame **frame)
+{
+	return (finder->cfi &&
+		dwarf_cfi_addrframe(finder->cfi, address, frame) == 0) ||
+	       (finder->unwind &&
+		dwarf_cfi_addrframe(finder->unwind, address, frame) == 0);
+}
+
 bool sites_slot(struct function *function, uint64_t address, int reg,
 		int64_t offset, int64_t *slot)
 {
@@ -440,9 +473,7 @@ bool sites_slot(struct function *function, uint64_t address, int reg,
 		bool signal;
 
 		function->frame_low = function->frame_high = 0;
-		if (!function->finder->cfi ||
-		    dwarf_cfi_addrframe(function->finder->cfi, address,
-					&frame) != 0)
+		if (!find_frame(function->finder, address, &frame))
 			return false;
 		if (dwarf_frame_info(frame, &start, &end, &signal) < 0 ||
 		    dwarf_frame_cfa(frame, &ops, &count) != 0 || count != 1 ||
