@@ -166,8 +166,6 @@ static bool read_hidden(struct finder *finder)
 
 bool sites_finder_open(struct finder *finder)
 {
-	if (finder->opened)
-		return true;
 	if (cs_open(CS_ARCH_X86, CS_MODE_64, &finder->boundaries) != CS_ERR_OK)
 		return sites_fail(finder->error, "out of memory");
 	if (cs_open(CS_ARCH_X86, CS_MODE_64, &finder->detailed) != CS_ERR_OK) {
@@ -181,7 +179,8 @@ bool sites_finder_open(struct finder *finder)
 	if (sites_kind(finder->image) == SITES_PROGRAM)
 		finder->unwind = dwarf_getcfi_elf(finder->image->elf);
 	finder->opened = true;
-	if (!finder->instruction || !finder->detail)
+	finder->answers = calloc(ANSWERS, sizeof(*finder->answers));
+	if (!finder->instruction || !finder->detail || !finder->answers)
 		return sites_fail(finder->error, "out of memory");
 	return read_hidden(finder);
 }
@@ -199,6 +198,7 @@ void sites_finder_close(struct finder *finder)
 	if (finder->unwind)
 		dwarf_cfi_end(finder->unwind);
 	free(finder->hidden);
+	free(finder->answers);
 }
 
 static enum flow flow_of(const cs_insn *instruction)
@@ -502,8 +502,6 @@ static bool disassemble(struct function *function)
 	if (function->disassembled)
 		return true;
 	function->disassembled = true;
-	if (!sites_finder_open(function->finder))
-		return false;
 	while ((offset = dwarf_ranges(&function->die, offset, &base, &low,
 				      &high)) > 0)
 		if (low < high && !disassemble_range(function, low, high))
@@ -1461,7 +1459,7 @@ static bool name_relative(struct function *function, size_t index,
 	struct origin in_register[REG_COUNT];
 	bool traced[REG_COUNT] = { false }, have = false;
 
-	for (size_t i = 0; i < function->first[REG_COUNT + 1]; i++) {
+	for (size_t i = 0; i < function->first[FRAME_END]; i++) {
 		const struct interval *interval = &function->intervals[i];
 		bool in_slot = interval->place == IN_FRAME;
 		struct origin origin;

@@ -33,6 +33,23 @@ struct scope {
 struct variable {
 	Dwarf_Die die;
 	int scope;
+	/* Filled with the intervals: its type, and what that points to. */
+	Dwarf_Die type;
+	uint64_t size;
+	bool has_pointee; /* which is a structure */
+	Dwarf_Die pointee;
+};
+
+/* The lock functions that a unit knows, by where their DIEs are. */
+struct callee {
+	const void *die;
+	const struct sites_operation *operation;
+};
+
+struct callees {
+	void *unit; /* as in a Dwarf_Die's cu */
+	struct callee *list;
+	size_t count;
 };
 
 /* A call, of whatever function. */
@@ -48,6 +65,14 @@ enum place {
 	IN_REGISTER, /* its value is register + offset */
 	IN_FRAME, /* it is in memory, at CFA + offset */
 	IS_FRAME, /* its value is CFA + offset */
+};
+
+/* The groups that intervals are sorted into, after those of the registers. */
+enum {
+	FRAME_ALWAYS = REG_COUNT, /* IN_FRAME, in the variable's whole scope */
+	FRAME_ELSE, /* IN_FRAME */
+	FRAME_END, /* IS_FRAME */
+	GROUPS
 };
 
 struct interval {
@@ -82,6 +107,32 @@ struct jump {
 	uint32_t to_index, from_index;
 };
 
+/* What is done to a value on the way from where it is to the lock. */
+#define GOAL_STEPS 6
+struct goal {
+	enum sites_lock_kind kind;
+	bool percpu; /* a CPU's offset has been added */
+	int steps; /* pointers followed, plus one */
+	int64_t offset
+		[GOAL_STEPS]; /* added before each is followed, and at the end */
+};
+
+/* A name that was found. */
+struct found {
+	enum sites_how how;
+	struct sites_path path;
+	int scope; /* of the variable whose type it is, -1: none */
+};
+
+/* What sites_name_type() has answered before. */
+#define ANSWERS 8192
+struct answer {
+	const void *type; /* where its DIE is, NULL: none yet */
+	struct goal goal;
+	bool good;
+	struct found found;
+};
+
 /* What a whole run needs; the functions are looked at one after the other. */
 struct finder {
 	struct sites_image *image;
@@ -99,6 +150,7 @@ struct finder {
 	struct jump *hidden;
 	size_t hidden_count;
 	struct sites_range aside; /* the kernel's .altinstr_aux */
+	struct answer *answers; /* by a hash of type and goal */
 };
 
 struct function {
@@ -106,6 +158,7 @@ struct function {
 	Dwarf_Die unit;
 	Dwarf_Die die;
 	const char *name;
+	const struct callees *callees;
 
 	struct scope *scopes;
 	size_t scope_count;
@@ -119,8 +172,7 @@ struct function {
 	bool expanded;
 	struct interval *intervals; /* by place and register */
 	size_t interval_count;
-	size_t first[REG_COUNT +
-		     3]; /* of each register; then of IN_FRAME, IS_FRAME */
+	size_t first[GROUPS + 1]; /* of each group */
 
 	bool disassembled;
 	struct instruction *code;
@@ -133,23 +185,6 @@ struct function {
 	uint64_t frame_low, frame_high;
 	int frame_register;
 	int64_t frame_offset;
-};
-
-/* What is done to a value on the way from where it is to the lock. */
-#define GOAL_STEPS 6
-struct goal {
-	enum sites_lock_kind kind;
-	bool percpu; /* a CPU's offset has been added */
-	int steps; /* pointers followed, plus one */
-	int64_t offset
-		[GOAL_STEPS]; /* added before each is followed, and at the end */
-};
-
-/* A name that was found. */
-struct found {
-	enum sites_how how;
-	struct sites_path path;
-	int scope; /* of the variable whose type it is, -1: none */
 };
 
 /* variables.c */
@@ -182,6 +217,7 @@ bool sites_slot(struct function *function, uint64_t address, int reg,
 		int64_t offset, int64_t *slot);
 
 /* code.c */
+/* To be called before any function is looked at. */
 bool sites_finder_open(struct finder *finder);
 void sites_finder_close(struct finder *finder);
 /* The call or jump that ends at an address. */

@@ -123,7 +123,7 @@ struct sites_path {
 };
 
 /* The type of a variable, a member, a pointer's target, … */
-bool sites_type_of(Dwarf_Die *die, Dwarf_Die *type);
+bool sites_type_of(const Dwarf_Die *die, Dwarf_Die *type);
 /* Goes through typedefs and qualifiers. */
 bool sites_peel(Dwarf_Die *type);
 /* Whether a peeled type is a pointer or a reference. */

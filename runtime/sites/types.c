@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /* What lies at an offset of a type: the members on the way to a lock. */
 #include <dwarf.h>
-#include <stdio.h>
 #include <string.h>
 
 #include "sites_private.h"
@@ -12,11 +11,12 @@
 /* Members looked at for one lock; only damaged types have more on the way. */
 #define MAX_MEMBERS 20000
 
-bool sites_type_of(Dwarf_Die *die, Dwarf_Die *type)
+bool sites_type_of(const Dwarf_Die *die, Dwarf_Die *type)
 {
 	Dwarf_Attribute attribute;
+	Dwarf_Die from = *die;
 
-	return dwarf_attr_integrate(die, DW_AT_type, &attribute) &&
+	return dwarf_attr_integrate(&from, DW_AT_type, &attribute) &&
 	       dwarf_formref_die(&attribute, type);
 }
 
@@ -143,15 +143,14 @@ static bool append(struct sites_path *path, const char *separator,
 		   const char *name)
 {
 	size_t room = sizeof(path->text) - path->length;
-	int length;
+	size_t gap = path->length ? strlen(separator) : 0;
+	size_t length = strlen(name);
 
-	if (!path->length)
-		separator = "";
-	length = snprintf(path->text + path->length, room, "%s%s", separator,
-			  name);
-	if (length < 0 || (size_t)length >= room)
+	if (gap >= room || length >= room - gap)
 		return false;
-	path->length += (size_t)length;
+	memcpy(path->text + path->length, separator, gap);
+	memcpy(path->text + path->length + gap, name, length + 1);
+	path->length += gap + length;
 	return true;
 }
 
