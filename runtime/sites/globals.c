@@ -38,6 +38,7 @@ bool sites_global_add(struct sites_globals *globals, Dwarf_Die *variable,
 	if (!global.name || !sites_type_of(variable, &global.type))
 		return true;
 	global.typed = true;
+	global.file = dwarf_decl_file(variable);
 	if (dwarf_aggregate_size(&global.type, &size) == 0)
 		global.size = size;
 	/* `struct foo array[]' has its size in the symbol table only. */

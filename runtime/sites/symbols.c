@@ -84,6 +84,19 @@ const char *sites_section_at(struct sites_image *image, uint64_t address)
 	return elf_strptr(image->elf, names, header.sh_name);
 }
 
+const char *sites_section_range(struct sites_image *image, uint64_t address,
+				uint64_t *low, uint64_t *high)
+{
+	GElf_Shdr header;
+
+	*low = *high = 0;
+	if (!section_at(image, address, &header))
+		return NULL;
+	*low = header.sh_addr;
+	*high = header.sh_addr + header.sh_size;
+	return sites_section_at(image, address);
+}
+
 bool sites_section_named(struct sites_image *image, const char *name,
 			 uint64_t *begin, uint64_t *end)
 {
@@ -205,6 +218,12 @@ static bool find_percpu(struct sites_image *image, size_t *index,
 		return true;
 	}
 	return false;
+}
+
+bool sites_percpu_area(struct sites_image *image, struct sites_range *area)
+{
+	return sites_section_named(image, ".data..percpu", &area->low,
+				   &area->high);
 }
 
 bool sites_percpu(struct sites_image *image, struct sites_percpu **list,
