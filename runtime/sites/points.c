@@ -92,10 +92,12 @@ static bool can_probe(struct function *function, uint64_t address)
 		return false;
 	/* Sections are few: this one is kept. */
 	if (address < finder->section_low || address >= finder->section_high) {
-		const char *name = sites_section_range(finder->image, address,
-						       &finder->section_low,
-						       &finder->section_high);
+		struct sites_range range;
+		const char *name =
+			sites_section(finder->image, address, &range);
 
+		finder->section_low = range.low;
+		finder->section_high = range.high;
 		finder->section_refused = sites_name_refused(
 			finder->image, SITES_REFUSED_SECTION, name);
 	}

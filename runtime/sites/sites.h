@@ -136,6 +136,21 @@ bool sites_can_probe(struct sites_image *image, uint64_t address,
 /* ------------------------------------------------------------------------ */
 /* symbols.c: the symbol table                                               */
 
+/* The section that has an address in memory, and its range; NULL if none. */
+const char *sites_section(struct sites_image *image, uint64_t address,
+			  struct sites_range *range);
+
+/* False if there is no such symbol. */
+bool sites_symbol_address(struct sites_image *image, const char *name,
+			  uint64_t *address);
+
+/*
+ * The name of a function in a range that no other symbol of the file has; what
+ * the loader made of its address tells where the range is.  NULL if none.
+ */
+const char *sites_anchor(struct sites_image *image,
+			 const struct sites_range *range, uint64_t *address);
+
 /* A per-CPU variable. */
 struct sites_percpu {
 	const char *name;

@@ -157,10 +157,6 @@ const char *sites_section_at(struct sites_image *image, uint64_t address);
 size_t sites_bytes_at(struct sites_image *image, uint64_t address,
 		      unsigned char *bytes, size_t size);
 
-/* The same with the section's bounds; those of nothing if there is none. */
-const char *sites_section_range(struct sites_image *image, uint64_t address,
-				uint64_t *low, uint64_t *high);
-
 /* Where a section is in memory; false if there is none of that name. */
 bool sites_section_named(struct sites_image *image, const char *name,
 			 uint64_t *begin, uint64_t *end);
