@@ -243,8 +243,8 @@ static void write_tapset(FILE *out, const char *head,
 	      "\tpending_end = \"",
 	      out);
 	for (size_t i = 0; i < exits->pending_end_count; i++)
-		fprintf(out, "%skernel.statement(0x%" PRIx64 ")",
-			i ? " " : "", exits->pending_end[i]);
+		fprintf(out, "%skernel.statement(0x%" PRIx64 ")", i ? " " : "",
+			exits->pending_end[i]);
 	fputs("\"\n"
 	      "\tpercpu_syms = __lock_prep_percpu()\n"
 	      "\tpercpu_nr = __lock_prep_percpu_nr()\n"
