@@ -16,6 +16,7 @@ static const struct command {
 	int (*run)(int argc, char **argv);
 } commands[] = {
 	{ "prep", locktap_prep },
+	{ "run", locktap_run },
 	{ "sites", locktap_sites },
 };
 
@@ -24,6 +25,8 @@ static const char documentation[] =
 	"Commands:\n"
 	"  prep       prepare a kernel: what the tapset needs from its debug\n"
 	"             information\n"
+	"  run        run a script with stap; the script may choose locks by\n"
+	"             their names, as in lock.spin(var=\"tasklist_lock\")\n"
 	"  sites      list the places where locks are taken and released, with\n"
 	"             the locks' names\n"
 	"\n"

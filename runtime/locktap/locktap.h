@@ -24,6 +24,7 @@ int locktap_end_output(int status);
 
 /* The commands: argv[0] is "locktap COMMAND". */
 int locktap_prep(int argc, char **argv);
+int locktap_run(int argc, char **argv);
 int locktap_sites(int argc, char **argv);
 
 #endif
