@@ -639,7 +639,7 @@ static int list_image(struct listing *listing, const char *pattern)
 	struct sites_error error;
 	int status;
 
-	if (!sites_calls(listing->image, &listing->calls, &error))
+	if (!sites_calls(listing->image, 0, &listing->calls, &error))
 		return locktap_fail("%s", error.text);
 	if (listing->calls.unreadable)
 		fprintf(stderr,

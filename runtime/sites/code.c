@@ -1427,23 +1427,36 @@ static bool find_slot(struct function *function, size_t index,
 static bool fixed_value(struct function *function, size_t index,
 			uint64_t *address)
 {
+	struct sites_image *image = function->finder->image;
 	const cs_insn *insn = decode(function, index);
 	const cs_x86_op *from;
+	const char *symbol;
+	bool relative;
 
-	if (!insn || insn->detail->x86.op_count != 2 ||
-	    sites_relocation_at(function->finder->image, insn->address,
-				insn->size, NULL, NULL))
+	if (!insn || insn->detail->x86.op_count != 2)
 		return false;
 	from = &insn->detail->x86.operands[1];
-	if ((insn->id == X86_INS_MOV || insn->id == X86_INS_MOVABS) &&
-	    from->type == X86_OP_IMM)
-		*address = (uint64_t)from->imm;
-	else if (insn->id == X86_INS_LEA && from->mem.base == X86_REG_RIP &&
-		 from->mem.index == X86_REG_INVALID)
-		*address =
-			insn->address + insn->size + (uint64_t)from->mem.disp;
-	else
+	relative = insn->id == X86_INS_LEA && from->mem.base == X86_REG_RIP &&
+		   from->mem.index == X86_REG_INVALID;
+	if (!relative &&
+	    ((insn->id != X86_INS_MOV && insn->id != X86_INS_MOVABS) ||
+	     from->type != X86_OP_IMM))
 		return false;
+	if (sites_kind(image) == SITES_MODULE) {
+		/* Another file's symbol is anywhere. */
+		if (!sites_relocation_at(image, insn->address, insn->size,
+					 &symbol, address) ||
+		    symbol)
+			return false;
+		if (relative)
+			*address += insn->address + insn->size -
+				    sites_relocation_place(image, insn->address,
+							   insn->size);
+		return true;
+	}
+	*address = relative ? insn->address + insn->size +
+				      (uint64_t)from->mem.disp :
+			      (uint64_t)from->imm;
 	/* A per-CPU variable's is only the begin of its address. */
 	return *address >> 32 == 0xffffffff;
 }
