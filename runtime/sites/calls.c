@@ -15,10 +15,18 @@ const char *sites_how_name(enum sites_how how)
 	return how_names[how];
 }
 
-/* A function with lock calls, by its unit and itself. */
+/* A function that is not only declared. */
 struct place_of {
-	Dwarf_Die unit;
 	Dwarf_Die die;
+	bool has_code;
+	bool has_locks;
+};
+
+/* A unit with lock calls, and its places. */
+struct unit {
+	Dwarf_Die die;
+	struct callees callees;
+	size_t first, end;
 };
 
 /* A call that was found, and what is needed until all are. */
@@ -32,12 +40,15 @@ struct pending {
 struct run {
 	struct finder finder;
 	struct sites_globals globals;
+	struct unit *units;
+	size_t unit_count;
 	struct place_of *places;
 	size_t place_count;
 	struct pending *list;
 	size_t count;
 	size_t unreadable;
 	unsigned int ask;
+	bool has_classes; /* the unit that is being scanned may have */
 };
 
 static bool has_code(Dwarf_Die *die)
@@ -46,21 +57,32 @@ static bool has_code(Dwarf_Die *die)
 	       dwarf_hasattr(die, DW_AT_ranges);
 }
 
-static const struct sites_operation *called_operation(Dwarf_Die *call)
+static const struct sites_operation *operation_of(Dwarf_Die *function)
+{
+	const char *name = dwarf_diename(function);
+
+	return name ? sites_operation(name) : NULL;
+}
+
+static const struct sites_operation *
+called_operation(const struct callees *callees, Dwarf_Die *call)
 {
 	Dwarf_Die callee;
-	const char *name;
 
 	if (!sites_callee(call, &callee))
 		return NULL;
-	name = dwarf_diename(&callee);
-	return name ? sites_operation(name) : NULL;
+	for (size_t i = 0; i < callees->count; i++)
+		if (callees->list[i].die == callee.addr)
+			return callees->list[i].operation;
+	/* Those of its own unit are all in the list. */
+	return callee.cu == callees->unit ? NULL : operation_of(&callee);
 }
 
 /* ------------------------------------------------------------------------ */
 /* First: which functions have lock calls, and which variables there are     */
 
-static bool scan(struct run *run, Dwarf_Die *die, bool *has_locks, int level)
+static bool scan(struct run *run, const struct callees *callees, Dwarf_Die *die,
+		 bool *has_locks, int level)
 {
 	Dwarf_Die child;
 	int result;
@@ -76,7 +98,8 @@ static bool scan(struct run *run, Dwarf_Die *die, bool *has_locks, int level)
 		case DW_TAG_call_site:
 		case DW_TAG_GNU_call_site:
 			if (!*has_locks)
-				*has_locks = called_operation(&child) != NULL;
+				*has_locks = called_operation(callees,
+							      &child) != NULL;
 			break;
 		case DW_TAG_variable:
 			if (!sites_global_add(&run->globals, &child,
@@ -87,7 +110,7 @@ static bool scan(struct run *run, Dwarf_Die *die, bool *has_locks, int level)
 		case DW_TAG_inlined_subroutine:
 		case DW_TAG_try_block:
 		case DW_TAG_catch_block:
-			if (!scan(run, &child, has_locks, level + 1))
+			if (!scan(run, callees, &child, has_locks, level + 1))
 				return false;
 		}
 		result = sites_sibling(run->finder.image, &child, &child,
@@ -96,20 +119,39 @@ static bool scan(struct run *run, Dwarf_Die *die, bool *has_locks, int level)
 	return result > 0;
 }
 
-static bool add_place(struct run *run, Dwarf_Die *unit, Dwarf_Die *die)
+/* A function that is called, or that has code, or both. */
+static bool add_function(struct run *run, struct callees *callees,
+			 Dwarf_Die *die)
 {
-	void *list = run->places;
+	const struct sites_operation *operation = operation_of(die);
+	void *list = callees->list;
 
+	if (operation) {
+		if (!sites_grow(&list, callees->count, sizeof(*callees->list),
+				run->finder.error))
+			return false;
+		callees->list = list;
+		callees->list[callees->count++] =
+			(struct callee){ die->addr, operation };
+	}
+	/* One that is only inlined may have variables of its own. */
+	if (!dwarf_haschildren(die) || dwarf_hasattr(die, DW_AT_declaration))
+		return true;
+	list = run->places;
 	if (!sites_grow(&list, run->place_count, sizeof(*run->places),
 			run->finder.error))
 		return false;
 	run->places = list;
-	run->places[run->place_count++] = (struct place_of){ *unit, *die };
+	run->places[run->place_count++] = (struct place_of){
+		.die = *die,
+		.has_code = has_code(die),
+	};
 	return true;
 }
 
-static bool scan_unit(struct run *run, Dwarf_Die *unit, Dwarf_Die *parent,
-		      int level)
+/* *shares: functions that are called may be in other units. */
+static bool scan_unit(struct run *run, struct callees *callees,
+		      Dwarf_Die *parent, bool *shares, int level)
 {
 	struct finder *finder = &run->finder;
 	Dwarf_Die child;
@@ -122,31 +164,86 @@ static bool scan_unit(struct run *run, Dwarf_Die *unit, Dwarf_Die *parent,
 			finder->image->path);
 	result = sites_child(finder->image, parent, &child, finder->error);
 	while (result == 0) {
-		bool has_locks = false;
+		bool good = true;
 
 		switch (dwarf_tag(&child)) {
 		case DW_TAG_variable:
-			if (!sites_global_add(&run->globals, &child,
-					      finder->error))
-				return false;
+			good = sites_global_add(&run->globals, &child,
+						finder->error);
 			break;
 		case DW_TAG_subprogram:
-			if (!scan(run, &child, &has_locks, 0))
-				return false;
-			if (has_locks && has_code(&child) &&
-			    !add_place(run, unit, &child))
-				return false;
+			good = add_function(run, callees, &child);
+			break;
+		case DW_TAG_imported_unit:
+			*shares = true;
 			break;
 		case DW_TAG_namespace:
 		case DW_TAG_class_type:
-			if (!scan_unit(run, unit, &child, level + 1))
-				return false;
+		case DW_TAG_structure_type:
+			/* In C there are no functions in a structure. */
+			if (run->has_classes)
+				good = scan_unit(run, callees, &child, shares,
+						 level + 1);
 			break;
 		}
+		if (!good)
+			return false;
 		result = sites_sibling(finder->image, &child, &child,
 				       finder->error);
 	}
 	return result > 0;
+}
+
+static bool is_c(Dwarf_Die *unit)
+{
+	switch (dwarf_srclang(unit)) {
+	case DW_LANG_C89:
+	case DW_LANG_C:
+	case DW_LANG_C99:
+	case DW_LANG_C11:
+	case DW_LANG_Mips_Assembler:
+		return true;
+	}
+	return false;
+}
+
+/* A unit is kept if a function in it calls a lock function. */
+static bool add_unit(struct run *run, Dwarf_Die *die)
+{
+	struct unit unit = { .die = *die, .first = run->place_count };
+	bool shares = false, has_locks = false;
+	void *list = run->units;
+
+	unit.callees.unit = die->cu;
+	run->has_classes = !is_c(die);
+	if (!scan_unit(run, &unit.callees, die, &shares, 0)) {
+		free(unit.callees.list);
+		return false;
+	}
+	unit.end = run->place_count;
+	for (size_t i = unit.first;
+	     (shares || unit.callees.count) && i < unit.end; i++) {
+		if (!scan(run, &unit.callees, &run->places[i].die,
+			  &run->places[i].has_locks, 0)) {
+			free(unit.callees.list);
+			return false;
+		}
+		run->places[i].has_locks &= run->places[i].has_code;
+		has_locks |= run->places[i].has_locks;
+	}
+	if (!has_locks) {
+		free(unit.callees.list);
+		run->place_count = unit.first;
+		return true;
+	}
+	if (!sites_grow(&list, run->unit_count, sizeof(unit),
+			run->finder.error)) {
+		free(unit.callees.list);
+		return false;
+	}
+	run->units = list;
+	run->units[run->unit_count++] = unit;
+	return true;
 }
 
 static bool scan_image(struct run *run)
@@ -160,7 +257,7 @@ static bool scan_image(struct run *run)
 					 &die, NULL)) == 0) {
 		if (dwarf_tag(&die) != DW_TAG_compile_unit)
 			continue;
-		if (!scan_unit(run, &die, &die, 0))
+		if (!add_unit(run, &die))
 			return false;
 	}
 	if (result < 0)
@@ -215,7 +312,7 @@ static bool add_call(struct function *function, Dwarf_Die *die, int scope)
 	    dwarf_formaddr(&attribute, &after) != 0)
 		return true;
 	call.after = after;
-	call.operation = called_operation(die);
+	call.operation = called_operation(function->callees, die);
 	if (!sites_grow(&list, function->call_count, sizeof(call),
 			function->finder->error))
 		return false;
@@ -266,40 +363,43 @@ static bool collect(struct function *function, Dwarf_Die *die, int parent)
 /* ------------------------------------------------------------------------ */
 /* What is to be known of a lock call                                        */
 
-/* The instruction that ends where the call's return address is. */
-static bool find_instruction(struct sites_image *image, uint64_t after,
+/*
+ * The instruction that ends where the call's return address is.  Its bytes
+ * tell, unless they could be two things or none that is known.
+ */
+static bool find_instruction(struct function *function, uint64_t after,
 			     uint64_t *address, bool *tail)
 {
 	static const struct {
-		unsigned char opcode[2];
-		unsigned char size, opcode_size;
+		unsigned char opcode[2], mask[2];
+		unsigned char size;
 		bool tail;
 	} forms[] = {
-		{ { 0xe8 }, 5, 1, false }, /* call rel32 */
-		{ { 0xe9 }, 5, 1, true }, /* jmp rel32 */
-		{ { 0xff, 0x15 }, 6, 2, false }, /* call *(rip+disp32) */
-		{ { 0xff, 0x25 }, 6, 2, true }, /* jmp *(rip+disp32) */
-		{ { 0xeb }, 2, 1, true }, /* jmp rel8 */
+		{ { 0xe8, 0 }, { 0xff, 0 }, 5, false }, /* call rel32 */
+		{ { 0xe9, 0 }, { 0xff, 0 }, 5, true }, /* jmp rel32 */
+		{ { 0xff, 0x15 }, { 0xff, 0xff }, 6, false }, /* call *rip+… */
+		{ { 0xff, 0x25 }, { 0xff, 0xff }, 6, true }, /* jmp *rip+… */
+		{ { 0x0f, 0x80 }, { 0xff, 0xf0 }, 6, true }, /* jcc rel32 */
+		{ { 0xeb, 0 }, { 0xff, 0 }, 2, true }, /* jmp rel8 */
+		{ { 0xff, 0xd0 }, { 0xff, 0xf8 }, 2, false }, /* call *reg */
 	};
 	const unsigned char *code;
+	int found = 0;
 	size_t size;
 
 	for (size_t i = 0; i < sizeof(forms) / sizeof(*forms); i++) {
-		code = sites_code_at(image, after - forms[i].size, &size);
+		code = sites_code_at(function->finder->image,
+				     after - forms[i].size, &size);
 		if (!code || size < forms[i].size ||
-		    memcmp(code, forms[i].opcode, forms[i].opcode_size) != 0)
+		    (code[0] & forms[i].mask[0]) != forms[i].opcode[0] ||
+		    (code[1] & forms[i].mask[1]) != forms[i].opcode[1])
 			continue;
 		*address = after - forms[i].size;
 		*tail = forms[i].tail;
-		return true;
+		found++;
 	}
-	/* jcc rel32 */
-	code = sites_code_at(image, after - 6, &size);
-	if (!code || size < 6 || code[0] != 0x0f || (code[1] & 0xf0) != 0x80)
-		return false;
-	*address = after - 6;
-	*tail = true;
-	return true;
+	return found == 1 ||
+	       sites_instruction_before(function, after, address, tail);
 }
 
 /* Where the operation is called: outside of the lock headers' wrappers. */
@@ -427,10 +527,9 @@ static enum argument first_argument(struct function *function,
 				    int *reg, struct goal *goal)
 {
 	Dwarf_Die child, die = call->die;
-	int result;
+	bool more = dwarf_child(&die, &child) == 0;
 
-	for (result = dwarf_child(&die, &child); result == 0;
-	     result = dwarf_siblingof(&child, &child)) {
+	for (; more; more = sites_next(&child)) {
 		Dwarf_Attribute attribute;
 		Dwarf_Op *ops;
 		size_t count;
@@ -513,7 +612,7 @@ static bool add_lock_call(struct run *run, struct function *function,
 	struct found found;
 	void *list = run->list;
 
-	if (!find_instruction(finder->image, call->after, &pending.call.address,
+	if (!find_instruction(function, call->after, &pending.call.address,
 			      &pending.call.tail)) {
 		run->unreadable++;
 		return true;
@@ -552,15 +651,17 @@ static void function_free(struct function *function)
 	free(function->ranges);
 }
 
-static bool do_function(struct run *run, struct place_of *place)
+static bool do_function(struct run *run, const struct unit *unit,
+			Dwarf_Die *die)
 {
 	struct function function = {
 		.finder = &run->finder,
-		.unit = place->unit,
-		.die = place->die,
-		.name = sites_die_name(&place->die),
+		.unit = unit->die,
+		.die = *die,
+		.name = sites_die_name(die),
+		.callees = &unit->callees,
 	};
-	bool good = collect(&function, &place->die, -1);
+	bool good = collect(&function, die, -1);
 
 	for (size_t i = 0; good && i < function.call_count; i++)
 		if (function.calls[i].operation)
@@ -670,11 +771,17 @@ static bool find_calls(struct run *run, struct sites_calls *calls)
 {
 	if (!scan_image(run) ||
 	    !sites_globals_finish(run->finder.image, &run->globals,
-				  run->finder.error))
+				  run->finder.error) ||
+	    !sites_finder_open(&run->finder))
 		return false;
-	for (size_t i = 0; i < run->place_count; i++)
-		if (!do_function(run, &run->places[i]))
-			return false;
+	for (size_t i = 0; i < run->unit_count; i++) {
+		struct unit *unit = &run->units[i];
+
+		for (size_t j = unit->first; j < unit->end; j++)
+			if (run->places[j].has_locks &&
+			    !do_function(run, unit, &run->places[j].die))
+				return false;
+	}
 	return name_by_place(run) && finish(run, calls);
 }
 
@@ -696,6 +803,9 @@ bool sites_calls(struct sites_image *image, unsigned int ask,
 	good = find_calls(&run, calls);
 	sites_finder_close(&run.finder);
 	free(run.globals.list);
+	for (size_t i = 0; i < run.unit_count; i++)
+		free(run.units[i].callees.list);
+	free(run.units);
 	free(run.places);
 	free(run.list);
 	if (!good)

@@ -14,11 +14,16 @@
 #define MAX_VISITED 128
 #define MAX_DEPTH 24
 
+/* Instructions and tables of a switch; those of a compiler have fewer. */
+#define MAX_TABLES 64
+#define MAX_CASES 1024
+
 enum flow {
 	NEXT, /* goes on with the next instruction */
 	CALL,
 	MAYBE, /* a conditional jump */
 	AWAY, /* a jump, a return, a trap */
+	SWITCH, /* a jump to where a register or a table says */
 };
 
 /* What is being followed back. */
@@ -29,9 +34,21 @@ struct state {
 	struct goal goal;
 };
 
+/* Where a value comes from, and what has been added to it since. */
+struct origin {
+	enum { ORIGIN_NONE, ORIGIN_CYCLE, ORIGIN_MADE, ORIGIN_HERE } what;
+	size_t index; /* made by, or there before, this instruction */
+	bool in_slot; /* ORIGIN_HERE: where */
+	int reg;
+	int64_t slot;
+	int64_t added;
+};
+
+/* A place where several ways meet. */
 struct visit {
 	size_t index;
 	struct state state;
+	struct origin origin; /* ORIGIN_CYCLE until it is known */
 };
 
 struct walk {
@@ -46,89 +63,109 @@ enum result { NAMED, UNKNOWN, CYCLE };
 static enum result back(struct walk *walk, size_t index, struct state state,
 			struct found *found, int depth);
 
-static int compare_patched(const void *left, const void *right)
+static int compare_hidden(const void *left, const void *right)
 {
 	const struct jump *a = left, *b = right;
 
 	return a->from < b->from ? -1 : a->from > b->from;
 }
 
+/* A table of the kernel's with the distances of two places in the code. */
+struct table {
+	const char *section; /* in a module */
+	const char *begin, *end; /* in the kernel: symbols */
+	uint64_t entry_bytes;
+};
+
+static const struct table tables[] = {
+	/* Static keys: nops that become jumps. */
+	{ "__jump_table", "__start___jump_table", "__stop___jump_table", 16 },
+	/* Where to go on after a fault. */
+	{ "__ex_table", "__start___ex_table", "__stop___ex_table", 12 },
+};
+
+#define TABLES (sizeof(tables) / sizeof(*tables))
+
 struct bounds {
-	uint64_t begin, end;
+	uint64_t begin[TABLES], end[TABLES];
 };
 
 static bool find_bounds(const struct sites_symbol *symbol, void *argument)
 {
 	struct bounds *bounds = argument;
 
-	if (strcmp(symbol->name, "__start___jump_table") == 0)
-		bounds->begin = symbol->sym.st_value;
-	else if (strcmp(symbol->name, "__stop___jump_table") == 0)
-		bounds->end = symbol->sym.st_value;
-	return !bounds->begin || !bounds->end;
-}
-
-/* A section of a module, a part of one in the kernel. */
-static bool jump_table(struct finder *finder, uint64_t *begin, uint64_t *end)
-{
-	struct bounds bounds = { 0 };
-	struct sites_error error;
-
-	if (sites_section_named(finder->image, "__jump_table", begin, end))
+	if (strncmp(symbol->name, "__st", 4) != 0)
 		return true;
-	if (sites_kind(finder->image) != SITES_KERNEL ||
-	    !sites_each_symbol(finder->image, find_bounds, &bounds, &error))
-		return false;
-	*begin = bounds.begin;
-	*end = bounds.end;
-	return bounds.begin && bounds.begin < bounds.end;
+	for (size_t i = 0; i < TABLES; i++) {
+		if (strcmp(symbol->name, tables[i].begin) == 0)
+			bounds->begin[i] = symbol->sym.st_value;
+		else if (strcmp(symbol->name, tables[i].end) == 0)
+			bounds->end[i] = symbol->sym.st_value;
+	}
+	return true;
 }
 
-/*
- * The kernel's static keys: nops that become jumps.  Each entry of
- * __jump_table is two distances from themselves, code and target, and a key.
- */
-static bool read_patched(struct finder *finder)
+/* Each entry begins with two distances from themselves: from and to. */
+static bool read_table(struct finder *finder, const struct table *table,
+		       uint64_t at, uint64_t end)
 {
-	uint64_t at, end;
-	size_t count = 0;
+	struct sites_image *image = finder->image;
 	int32_t distance[2];
-	void *list = NULL;
 
-	if (!jump_table(finder, &at, &end))
-		return true;
-	for (; at + 16 <= end; at += 16) {
+	for (; at < end && end - at >= table->entry_bytes;
+	     at += table->entry_bytes) {
 		struct jump jump = { 0 };
+		void *list = finder->hidden;
 
-		if (sites_relocation_at(finder->image, at, 4, NULL,
-					&jump.from)) {
-			if (!sites_relocation_at(finder->image, at + 4, 4, NULL,
+		if (sites_relocation_at(image, at, 4, NULL, &jump.from)) {
+			if (!sites_relocation_at(image, at + 4, 4, NULL,
 						 &jump.to))
 				continue;
 		} else {
-			if (sites_bytes_at(finder->image, at,
-					   (unsigned char *)distance, 8) != 8)
+			if (sites_bytes_at(image, at, (unsigned char *)distance,
+					   8) != 8)
 				break;
 			jump.from = at + (uint64_t)distance[0];
 			jump.to = at + 4 + (uint64_t)distance[1];
 		}
-		if (!sites_grow(&list, count, sizeof(jump), finder->error)) {
-			free(list);
+		if (!sites_grow(&list, finder->hidden_count, sizeof(jump),
+				finder->error))
 			return false;
-		}
-		((struct jump *)list)[count++] = jump;
+		finder->hidden = list;
+		finder->hidden[finder->hidden_count++] = jump;
 	}
-	finder->patched = list;
-	finder->patched_count = count;
-	if (count)
-		qsort(list, count, sizeof(struct jump), compare_patched);
+	return true;
+}
+
+/* Jumps that are not in the code as it is in the file. */
+static bool read_hidden(struct finder *finder)
+{
+	struct sites_image *image = finder->image;
+	struct bounds bounds = { 0 };
+	struct sites_error error;
+
+	if (sites_kind(image) == SITES_PROGRAM)
+		return true;
+	if (sites_kind(image) == SITES_KERNEL)
+		sites_each_symbol(image, find_bounds, &bounds, &error);
+	sites_section_named(image, ".altinstr_aux", &finder->aside.low,
+			    &finder->aside.high);
+	for (size_t i = 0; i < TABLES; i++) {
+		uint64_t begin = bounds.begin[i], end = bounds.end[i];
+
+		if ((begin || sites_section_named(image, tables[i].section,
+						  &begin, &end)) &&
+		    !read_table(finder, &tables[i], begin, end))
+			return false;
+	}
+	if (finder->hidden_count)
+		qsort(finder->hidden, finder->hidden_count,
+		      sizeof(*finder->hidden), compare_hidden);
 	return true;
 }
 
 bool sites_finder_open(struct finder *finder)
 {
-	if (finder->opened)
-		return true;
 	if (cs_open(CS_ARCH_X86, CS_MODE_64, &finder->boundaries) != CS_ERR_OK)
 		return sites_fail(finder->error, "out of memory");
 	if (cs_open(CS_ARCH_X86, CS_MODE_64, &finder->detailed) != CS_ERR_OK) {
@@ -139,10 +176,13 @@ bool sites_finder_open(struct finder *finder)
 	finder->instruction = cs_malloc(finder->boundaries);
 	finder->detail = cs_malloc(finder->detailed);
 	finder->cfi = dwarf_getcfi(finder->image->dwarf);
+	if (sites_kind(finder->image) == SITES_PROGRAM)
+		finder->unwind = dwarf_getcfi_elf(finder->image->elf);
 	finder->opened = true;
-	if (!finder->instruction || !finder->detail)
+	finder->answers = calloc(ANSWERS, sizeof(*finder->answers));
+	if (!finder->instruction || !finder->detail || !finder->answers)
 		return sites_fail(finder->error, "out of memory");
-	return read_patched(finder);
+	return read_hidden(finder);
 }
 
 void sites_finder_close(struct finder *finder)
@@ -155,7 +195,10 @@ void sites_finder_close(struct finder *finder)
 		cs_free(finder->detail, 1);
 	cs_close(&finder->boundaries);
 	cs_close(&finder->detailed);
-	free(finder->patched);
+	if (finder->unwind)
+		dwarf_cfi_end(finder->unwind);
+	free(finder->hidden);
+	free(finder->answers);
 }
 
 static enum flow flow_of(const cs_insn *instruction)
@@ -193,32 +236,42 @@ static enum flow flow_of(const cs_insn *instruction)
 	return NEXT;
 }
 
+/* Where the instruction begins after its prefixes. */
+static size_t opcode_at(const cs_insn *instruction)
+{
+	const uint8_t *bytes = instruction->bytes;
+	size_t at = 0;
+
+	while (at + 1 < instruction->size &&
+	       (bytes[at] == 0x2e || bytes[at] == 0x3e || bytes[at] == 0xf2 ||
+		bytes[at] == 0xf3 || (bytes[at] & 0xf0) == 0x40))
+		at++;
+	return at;
+}
+
 /* The target of a jump that has one in it. */
 static bool jump_target(struct sites_image *image, const cs_insn *instruction,
 			uint64_t *target)
 {
 	const uint8_t *bytes = instruction->bytes;
 	uint64_t after = instruction->address + instruction->size;
-	size_t at = 0;
+	size_t at = opcode_at(instruction);
+	const char *symbol;
 	int32_t distance;
 
-	while (at < instruction->size &&
-	       (bytes[at] == 0x2e || bytes[at] == 0x3e || bytes[at] == 0xf2))
-		at++;
-	if (at >= instruction->size)
-		return false;
 	if (bytes[at] == 0xeb || (bytes[at] & 0xf0) == 0x70 ||
-	    bytes[at] == 0xe3) {
+	    (bytes[at] & 0xfc) == 0xe0) {
 		*target =
 			after + (uint64_t)(int8_t)bytes[instruction->size - 1];
 		return true;
 	}
-	if (bytes[at] != 0xe9 &&
-	    !(bytes[at] == 0x0f && (bytes[at + 1] & 0xf0) == 0x80))
+	if (instruction->size - at < 5 ||
+	    (bytes[at] != 0xe9 &&
+	     !(bytes[at] == 0x0f && (bytes[at + 1] & 0xf0) == 0x80)))
 		return false;
-	if (sites_relocation_at(image, after - 4, 4, NULL, target)) {
+	if (sites_relocation_at(image, after - 4, 4, &symbol, target)) {
 		*target += 4;
-		return true;
+		return !symbol;
 	}
 	memcpy(&distance, bytes + instruction->size - 4, 4);
 	*target = after + (uint64_t)distance;
@@ -238,13 +291,14 @@ static bool add_jump(struct function *function, uint64_t from, uint64_t to)
 	return true;
 }
 
-static bool is_patched(const struct finder *finder, uint64_t address)
+/* A nop that may become a jump. */
+static bool is_patched(const struct finder *finder, const cs_insn *instruction)
 {
-	struct jump key = { .from = address };
+	struct jump key = { .from = instruction->address };
 
-	return finder->patched_count &&
-	       bsearch(&key, finder->patched, finder->patched_count,
-		       sizeof(key), compare_patched);
+	return instruction->id == X86_INS_NOP && finder->hidden_count &&
+	       bsearch(&key, finder->hidden, finder->hidden_count, sizeof(key),
+		       compare_hidden);
 }
 
 /*
@@ -259,10 +313,36 @@ static bool is_fentry(struct function *function, uint64_t address)
 	       (address == low || address == low + 4);
 }
 
+/*
+ * The kernel tests a CPU's features aside: there are the jumps that lead back
+ * to either way.
+ */
+static bool add_aside(struct function *function, uint64_t from, uint64_t at)
+{
+	struct finder *finder = function->finder;
+	size_t size;
+	const uint8_t *bytes = sites_code_at(finder->image, at, &size);
+	enum flow flow = NEXT;
+
+	for (int i = 0; bytes && i < 8 && flow != AWAY; i++) {
+		uint64_t target;
+
+		if (!cs_disasm_iter(finder->detailed, &bytes, &size, &at,
+				    finder->detail))
+			break;
+		flow = flow_of(finder->detail);
+		if (jump_target(finder->image, finder->detail, &target) &&
+		    !add_jump(function, from, target))
+			return false;
+	}
+	return true;
+}
+
 static bool add_code(struct function *function, const cs_insn *instruction)
 {
 	struct finder *finder = function->finder;
 	enum flow flow = flow_of(instruction);
+	struct instruction *added;
 	void *code = function->code;
 	uint64_t target;
 
@@ -270,22 +350,33 @@ static bool add_code(struct function *function, const cs_insn *instruction)
 			finder->error))
 		return false;
 	function->code = code;
-	function->code[function->code_count++] = (struct instruction){
+	added = &function->code[function->code_count++];
+	*added = (struct instruction){
 		.address = instruction->address,
 		.size = (uint8_t)instruction->size,
 		.flow = (uint8_t)flow,
+		.jump = NO_JUMP,
 	};
 	/* Code may leave there one day. */
-	if (is_patched(finder, instruction->address))
-		function->code[function->code_count - 1].flow = MAYBE;
+	if (is_patched(finder, instruction))
+		added->flow = MAYBE;
+	/* The kernel's warnings are traps that it comes back from. */
+	if (instruction->id == X86_INS_UD2 &&
+	    sites_kind(finder->image) != SITES_PROGRAM)
+		added->flow = NEXT;
 	if (flow == CALL && is_fentry(function, instruction->address)) {
-		function->code[function->code_count - 1].flow = NEXT;
-		function->code[function->code_count - 1].examined = true;
+		added->flow = NEXT;
+		added->examined = true;
 	}
-	if (flow != MAYBE && (flow != AWAY || instruction->id != X86_INS_JMP))
+	if (flow != MAYBE && instruction->id != X86_INS_JMP)
 		return true;
-	if (!jump_target(finder->image, instruction, &target))
+	if (!jump_target(finder->image, instruction, &target)) {
+		if (instruction->bytes[opcode_at(instruction)] == 0xff)
+			added->flow = SWITCH;
 		return true;
+	}
+	if (target >= finder->aside.low && target < finder->aside.high)
+		return add_aside(function, instruction->address, target);
 	return add_jump(function, instruction->address, target);
 }
 
@@ -305,24 +396,24 @@ static int compare_jumps(const void *left, const void *right)
 	return a->from < b->from ? -1 : a->from > b->from;
 }
 
-static bool add_patched(struct function *function, uint64_t low, uint64_t high)
+static bool add_hidden(struct function *function, uint64_t low, uint64_t high)
 {
 	const struct finder *finder = function->finder;
-	size_t first = 0, last = finder->patched_count;
+	size_t first = 0, last = finder->hidden_count;
 
 	while (first < last) {
 		size_t middle = first + (last - first) / 2;
 
-		if (finder->patched[middle].from < low)
+		if (finder->hidden[middle].from < low)
 			first = middle + 1;
 		else
 			last = middle;
 	}
-	for (; first < finder->patched_count &&
-	       finder->patched[first].from < high;
+	for (;
+	     first < finder->hidden_count && finder->hidden[first].from < high;
 	     first++)
-		if (!add_jump(function, finder->patched[first].from,
-			      finder->patched[first].to))
+		if (!add_jump(function, finder->hidden[first].from,
+			      finder->hidden[first].to))
 			return false;
 	return true;
 }
@@ -338,35 +429,15 @@ static bool disassemble_range(struct function *function, uint64_t low,
 		return true;
 	if (size > high - low)
 		size = high - low;
-	if (!add_patched(function, low, high))
+	if (!add_hidden(function, low, high))
 		return false;
 	while (size && cs_disasm_iter(finder->boundaries, &bytes, &size, &low,
 				      finder->instruction))
 		if (!add_code(function, finder->instruction))
 			return false;
-	return true;
-}
-
-static bool disassemble(struct function *function)
-{
-	Dwarf_Addr base, low, high;
-	ptrdiff_t offset = 0;
-
-	if (function->disassembled)
-		return true;
-	function->disassembled = true;
-	if (!sites_finder_open(function->finder))
-		return false;
-	while ((offset = dwarf_ranges(&function->die, offset, &base, &low,
-				      &high)) > 0)
-		if (low < high && !disassemble_range(function, low, high))
-			return false;
-	if (function->code_count)
-		qsort(function->code, function->code_count,
-		      sizeof(*function->code), compare_code);
-	if (function->jump_count)
-		qsort(function->jumps, function->jump_count,
-		      sizeof(*function->jumps), compare_jumps);
+	/* An instruction that the disassembler does not know. */
+	if (size)
+		function->unclear = true;
 	return true;
 }
 
@@ -383,6 +454,78 @@ static bool find_instruction(const struct function *function, uint64_t address,
 	if (!found)
 		return false;
 	*index = (size_t)(found - function->code);
+	return true;
+}
+
+static bool add_switches(struct function *function);
+
+/* Jumps out of the function are of no use; the others get their places. */
+static void place_jumps(struct function *function)
+{
+	size_t kept = 0;
+
+	for (size_t i = 0; i < function->jump_count; i++) {
+		struct jump *jump = &function->jumps[i];
+		size_t from, to;
+
+		if (!find_instruction(function, jump->from, &from) ||
+		    !find_instruction(function, jump->to, &to))
+			continue;
+		jump->from_index = (uint32_t)from;
+		jump->to_index = (uint32_t)to;
+		function->jumps[kept++] = *jump;
+	}
+	function->jump_count = kept;
+	if (kept)
+		qsort(function->jumps, kept, sizeof(*function->jumps),
+		      compare_jumps);
+	while (kept-- > 0)
+		function->code[function->jumps[kept].to_index].jump =
+			(uint32_t)kept;
+}
+
+/* Behind a call that does not return comes what it has nothing to do with. */
+static void end_at_noreturn(struct function *function)
+{
+	for (size_t i = 0; i < function->call_count; i++) {
+		struct instruction key = { .address =
+						   function->calls[i].after };
+		struct instruction *next;
+		Dwarf_Die callee;
+
+		next = function->code_count ?
+			       bsearch(&key, function->code,
+				       function->code_count, sizeof(key),
+				       compare_code) :
+			       NULL;
+		if (!next || next == function->code || next->jump == NO_JUMP ||
+		    next[-1].flow != CALL ||
+		    !sites_callee(&function->calls[i].die, &callee) ||
+		    !dwarf_hasattr_integrate(&callee, DW_AT_noreturn))
+			continue;
+		next[-1].flow = AWAY;
+	}
+}
+
+static bool disassemble(struct function *function)
+{
+	Dwarf_Addr base, low, high;
+	ptrdiff_t offset = 0;
+
+	if (function->disassembled)
+		return true;
+	function->disassembled = true;
+	while ((offset = dwarf_ranges(&function->die, offset, &base, &low,
+				      &high)) > 0)
+		if (low < high && !disassemble_range(function, low, high))
+			return false;
+	if (function->code_count)
+		qsort(function->code, function->code_count,
+		      sizeof(*function->code), compare_code);
+	if (!add_switches(function))
+		return false;
+	place_jumps(function);
+	end_at_noreturn(function);
 	return true;
 }
 
@@ -454,6 +597,105 @@ static const cs_insn *decode(struct function *function, size_t index)
 				      finder->detail))
 		return NULL;
 	return finder->detail;
+}
+
+/* Where the instruction may have a switch's table. */
+static bool table_at(const cs_insn *insn, uint64_t *address, bool *wide)
+{
+	const cs_x86 *x86 = &insn->detail->x86;
+
+	for (int i = 0; i < x86->op_count; i++) {
+		const x86_op_mem *mem = &x86->operands[i].mem;
+
+		if (x86->operands[i].type != X86_OP_MEM)
+			continue;
+		if (insn->id == X86_INS_LEA && mem->base == X86_REG_RIP) {
+			*address = insn->address + insn->size +
+				   (uint64_t)mem->disp;
+			*wide = false;
+			return true;
+		}
+		if (mem->base == X86_REG_INVALID && mem->scale == 8) {
+			*address = (uint64_t)mem->disp;
+			*wide = true;
+			return true;
+		}
+	}
+	return false;
+}
+
+/* Adds a table's jumps: entries as long as they lead into the function. */
+static bool add_table(struct function *function, uint64_t from, uint64_t table,
+		      bool wide, bool *any)
+{
+	struct sites_image *image = function->finder->image;
+
+	for (uint64_t i = 0; i < MAX_CASES; i++) {
+		unsigned char bytes[8];
+		int32_t distance;
+		uint64_t target;
+		size_t index;
+
+		if (sites_bytes_at(image, table + i * (wide ? 8 : 4), bytes,
+				   wide ? 8 : 4) != (wide ? 8 : 4))
+			break;
+		memcpy(&distance, bytes, sizeof(distance));
+		if (wide)
+			memcpy(&target, bytes, sizeof(target));
+		else
+			target = table + (uint64_t)distance;
+		if (!find_instruction(function, target, &index))
+			break;
+		if (!add_jump(function, from, target))
+			return false;
+		*any = true;
+	}
+	return true;
+}
+
+/*
+ * Jumps through a register or an index: a switch has its table in the file.
+ * In doubt it is one whose targets are not known.
+ */
+static bool add_switches(struct function *function)
+{
+	uint64_t table[MAX_TABLES];
+	bool wide[MAX_TABLES], any = false;
+	size_t count = 0, switches = 0;
+
+	for (size_t i = 0; i < function->code_count; i++)
+		switches += function->code[i].flow == SWITCH;
+	if (!switches)
+		return true;
+	/* With retpolines, or CET, the kernel has no such tables. */
+	if (sites_kind(function->finder->image) != SITES_PROGRAM)
+		return true;
+	for (size_t i = 0; i < function->code_count && count < MAX_TABLES;
+	     i++) {
+		const cs_insn *insn = decode(function, i);
+
+		if (insn && table_at(insn, &table[count], &wide[count]))
+			count++;
+	}
+	for (size_t i = 0; i < function->code_count; i++) {
+		const cs_insn *insn;
+		const cs_x86_op *to;
+
+		if (function->code[i].flow != SWITCH)
+			continue;
+		any = false;
+		for (size_t j = 0; j < count; j++)
+			if (!add_table(function, function->code[i].address,
+				       table[j], wide[j], &any))
+				return false;
+		insn = decode(function, i);
+		to = insn ? &insn->detail->x86.operands[0] : NULL;
+		/* jmp *8(%rax) calls a function that a structure names. */
+		if (!any && !(to && to->type == X86_OP_MEM &&
+			      to->mem.index == X86_REG_INVALID))
+			function->unclear = true;
+	}
+	return true;
 }
 
 /* Whether, and where, the instruction stores to the frame. */
@@ -572,8 +814,6 @@ static enum result fixed_operand(struct walk *walk, const cs_insn *insn,
 
 	if (!sites_relocation_at(image, insn->address, insn->size, &symbol,
 				 &value)) {
-		if (sites_kind(image) == SITES_MODULE)
-			return UNKNOWN;
 		return fixed(walk, address, goal, found);
 	}
 	if (symbol) {
@@ -599,6 +839,20 @@ static enum result in_register(struct walk *walk, size_t index, int reg,
 	return back(walk, index, state, found, depth);
 }
 
+/* One of several things that it may be: leaves no trace if it is not. */
+static enum result attempt(struct walk *walk, size_t index, int reg,
+			   const struct goal *goal, struct found *found,
+			   int depth)
+{
+	size_t visited = walk->visited_count;
+	enum result result =
+		in_register(walk, index, reg, goal, found, depth + 1);
+
+	if (result == UNKNOWN)
+		walk->visited_count = visited;
+	return result;
+}
+
 /* The value is the address of a memory operand. */
 static enum result address_of(struct walk *walk, size_t index,
 			      const cs_insn *insn, const x86_op_mem *mem,
@@ -611,6 +865,9 @@ static enum result address_of(struct walk *walk, size_t index,
 	enum result result = UNKNOWN;
 	int64_t slot;
 
+	/* Each thread has its own. */
+	if (mem->segment == X86_REG_FS)
+		return UNKNOWN;
 	if (mem->base == X86_REG_RIP)
 		return fixed_operand(walk, insn,
 				     insn->address + insn->size +
@@ -625,11 +882,9 @@ static enum result address_of(struct walk *walk, size_t index,
 					      slot, goal, found));
 	moved.offset[0] += mem->disp;
 	if (base >= 0)
-		result = in_register(walk, index, base, &moved, found,
-				     depth + 1);
+		result = attempt(walk, index, base, &moved, found, depth);
 	if (result == UNKNOWN && other >= 0 && mem->scale == 1)
-		result = in_register(walk, index, other, &moved, found,
-				     depth + 1);
+		result = attempt(walk, index, other, &moved, found, depth);
 	/* An array: its fixed address and an index. */
 	if (result == UNKNOWN && mem->disp < 0)
 		result = fixed_operand(walk, insn, (uint64_t)mem->disp, false,
@@ -720,8 +975,10 @@ static enum result written(struct walk *walk, size_t index, const cs_insn *insn,
 	/* A fixed address below 4 GB or in the upper 2 GB may be written so. */
 	if ((insn->id == X86_INS_MOV || insn->id == X86_INS_MOVABS) &&
 	    from->type == X86_OP_IMM && to->size >= 4)
-		return fixed_operand(walk, insn, (uint64_t)from->imm, false,
-				     &goal, found);
+		return fixed_operand(walk, insn,
+				     to->size == 4 ? (uint32_t)from->imm :
+						     (uint64_t)from->imm,
+				     false, &goal, found);
 	if (whole_register(to->reg) != state->reg)
 		return UNKNOWN;
 	reg = from->type == X86_OP_REG ? whole_register(from->reg) : -1;
@@ -756,19 +1013,17 @@ static enum result written(struct walk *walk, size_t index, const cs_insn *insn,
 
 			/* A CPU's offset to a per-CPU variable's address. */
 			percpu.percpu = true;
-			result = in_register(walk, index, state->reg, &percpu,
-					     found, depth + 1);
+			result = attempt(walk, index, state->reg, &percpu,
+					 found, depth);
 			if (result == UNKNOWN && from->size == 8)
 				result = loaded(walk, index, insn, &from->mem,
 						&goal, found, depth + 1);
 			return result;
 		}
 		/* A base and an index, in either order. */
-		result = in_register(walk, index, state->reg, &goal, found,
-				     depth + 1);
+		result = attempt(walk, index, state->reg, &goal, found, depth);
 		if (result == UNKNOWN && reg >= 0)
-			result = in_register(walk, index, reg, &goal, found,
-					     depth + 1);
+			result = attempt(walk, index, reg, &goal, found, depth);
 		return result;
 	case X86_INS_SUB:
 		if (from->type != X86_OP_IMM)
@@ -846,7 +1101,7 @@ static enum result over(struct walk *walk, size_t index, struct state *state,
 	cs_insn insn;
 
 	*moved = false;
-	if (at->flow == MAYBE || at->flow == AWAY)
+	if (at->flow == MAYBE || at->flow == AWAY || at->flow == SWITCH)
 		return UNKNOWN;
 	if (at->flow == CALL) {
 		if (state->in_slot || is_kept_by_calls(state->reg))
@@ -883,29 +1138,38 @@ static bool known_here(struct walk *walk, uint64_t address,
 					   &state->goal, found);
 }
 
-static bool seen_before(struct walk *walk, size_t index,
-			const struct state *state)
+static struct visit *seen_before(struct walk *walk, size_t index,
+				 const struct state *state)
 {
 	for (size_t i = 0; i < walk->visited_count; i++)
 		if (walk->visited[i].index == index &&
 		    memcmp(&walk->visited[i].state, state, sizeof(*state)) == 0)
-			return true;
-	return false;
+			return &walk->visited[i];
+	return NULL;
 }
 
-static size_t first_jump(const struct function *function, uint64_t to)
+static bool visit(struct walk *walk, size_t index, const struct state *state)
 {
-	size_t low = 0, high = function->jump_count;
+	struct visit *visit = &walk->visited[walk->visited_count];
 
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
+	if (walk->visited_count >= MAX_VISITED)
+		return false;
+	walk->visited_count++;
+	visit->index = index;
+	memcpy(&visit->state, state, sizeof(*state));
+	visit->origin.what = ORIGIN_CYCLE;
+	return true;
+}
 
-		if (function->jumps[middle].to < to)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return low;
+/* The next of the jumps to an instruction, beginning with its `jump'. */
+static bool next_jump(const struct function *function, size_t index,
+		      uint32_t *jump, size_t *from)
+{
+	if (*jump >= function->jump_count ||
+	    function->jumps[*jump].to_index != index)
+		return false;
+	*from = function->jumps[(*jump)++].from_index;
+	return true;
 }
 
 static bool falls_through(const struct function *function, size_t index)
@@ -915,7 +1179,7 @@ static bool falls_through(const struct function *function, size_t index)
 	if (!index)
 		return false;
 	before = &function->code[index - 1];
-	return before->flow != AWAY &&
+	return before->flow != AWAY && before->flow != SWITCH &&
 	       before->address + before->size == function->code[index].address;
 }
 
@@ -933,6 +1197,36 @@ static enum result one_way(struct walk *walk, size_t from,
 	return back(walk, from, copy, found, depth + 1);
 }
 
+/* Where several ways lead to the instruction at `index'. */
+static enum result back_from_join(struct walk *walk, size_t index,
+				  const struct state *state,
+				  struct found *found, int depth)
+{
+	struct function *function = walk->function;
+	uint32_t jump = function->code[index].jump;
+	enum result result = CYCLE;
+	struct found other;
+	size_t from;
+
+	if (seen_before(walk, index, state))
+		return CYCLE;
+	if (!visit(walk, index, state))
+		return UNKNOWN;
+	if (falls_through(function, index)) {
+		result = one_way(walk, index - 1, state, found, depth);
+		if (result == UNKNOWN)
+			return UNKNOWN;
+	}
+	while (next_jump(function, index, &jump, &from)) {
+		enum result now = one_way(walk, from, state, &other, depth);
+
+		result = both(now, &other, result, found);
+		if (result == UNKNOWN)
+			return UNKNOWN;
+	}
+	return result;
+}
+
 /* Where the state is one before the instruction at `index'. */
 static enum result back(struct walk *walk, size_t index, struct state state,
 			struct found *found, int depth)
@@ -941,67 +1235,26 @@ static enum result back(struct walk *walk, size_t index, struct state state,
 
 	if (depth > MAX_DEPTH)
 		return UNKNOWN;
-	for (;;) {
+	for (;; index--) {
 		uint64_t address = function->code[index].address;
-		size_t jump = first_jump(function, address);
-		bool through = falls_through(function, index), first = true;
-		enum result result = UNKNOWN;
-		struct found other;
+		enum result result;
+		bool moved;
 
 		if (++walk->steps > MAX_STEPS)
 			return UNKNOWN;
 		if (known_here(walk, address, &state, found))
 			return NAMED;
-		if (jump >= function->jump_count ||
-		    function->jumps[jump].to != address) {
-			bool moved;
-
-			if (!through)
-				return UNKNOWN;
-			result = over(walk, index - 1, &state, found, &moved,
-				      depth);
-			if (moved)
-				return result;
-			index--;
-			continue;
-		}
-		/* Several ways lead here. */
-		if (seen_before(walk, index, &state))
-			return CYCLE;
-		if (walk->visited_count >= MAX_VISITED)
+		if (state.in_slot &&
+		    sites_slot_is_open(function, address, state.slot))
 			return UNKNOWN;
-		walk->visited[walk->visited_count].index = index;
-		memcpy(&walk->visited[walk->visited_count].state, &state,
-		       sizeof(state));
-		walk->visited_count++;
-		if (through) {
-			result = one_way(walk, index - 1, &state, found, depth);
-			first = false;
-			if (result == UNKNOWN)
-				return UNKNOWN;
-		}
-		for (; jump < function->jump_count &&
-		       function->jumps[jump].to == address;
-		     jump++) {
-			enum result now;
-			size_t from;
-
-			if (!find_instruction(function,
-					      function->jumps[jump].from,
-					      &from))
-				return UNKNOWN;
-			now = one_way(walk, from, &state, &other, depth);
-			if (first) {
-				result = now;
-				*found = other;
-			} else {
-				result = both(now, &other, result, found);
-			}
-			first = false;
-			if (result == UNKNOWN)
-				return UNKNOWN;
-		}
-		return result;
+		if (function->code[index].jump != NO_JUMP)
+			return back_from_join(walk, index, &state, found,
+					      depth);
+		if (!falls_through(function, index))
+			return UNKNOWN;
+		result = over(walk, index - 1, &state, found, &moved, depth);
+		if (moved)
+			return result;
 	}
 }
 
@@ -1011,16 +1264,6 @@ static enum result back(struct walk *walk, size_t index, struct state state,
  * from the same value may have one: `ctx' and the lock's address, both from
  * the argument `work' that is in the middle of a struct io_ring_ctx.
  */
-
-/* Where a value comes from, and what has been added to it since. */
-struct origin {
-	enum { ORIGIN_NONE, ORIGIN_CYCLE, ORIGIN_MADE, ORIGIN_HERE } what;
-	size_t index; /* made by, or there before, this instruction */
-	bool in_slot; /* ORIGIN_HERE: where */
-	int reg;
-	int64_t slot;
-	int64_t added;
-};
 
 static struct origin origin_of(struct walk *walk, size_t index,
 			       struct state state, int depth);
@@ -1139,37 +1382,33 @@ static struct origin origin_of_join(struct walk *walk, size_t index,
 				    const struct state *state, int depth)
 {
 	struct function *function = walk->function;
-	uint64_t address = function->code[index].address;
-	size_t jump = first_jump(function, address);
+	uint32_t jump = function->code[index].jump;
+	struct visit *seen = seen_before(walk, index, state);
 	struct origin origin = { .what = ORIGIN_CYCLE };
+	size_t from, place = walk->visited_count;
 
-	if (seen_before(walk, index, state))
-		return origin;
-	if (walk->visited_count >= MAX_VISITED)
+	if (seen)
+		return seen->origin;
+	if (!visit(walk, index, state))
 		return here(index, state);
-	walk->visited[walk->visited_count].index = index;
-	memcpy(&walk->visited[walk->visited_count++].state, state,
-	       sizeof(*state));
 	if (falls_through(function, index))
 		origin = origin_over(walk, index - 1, *state, depth);
-	for (;
-	     jump < function->jump_count && function->jumps[jump].to == address;
-	     jump++) {
-		struct origin other;
-		size_t from;
+	while (next_jump(function, index, &jump, &from)) {
+		struct origin other = origin_over(walk, from, *state, depth);
 
-		if (!find_instruction(function, function->jumps[jump].from,
-				      &from))
-			return here(index, state);
-		other = origin_over(walk, from, *state, depth);
 		if (other.what == ORIGIN_CYCLE)
 			continue;
-		if (origin.what == ORIGIN_CYCLE)
+		if (origin.what == ORIGIN_CYCLE) {
 			origin = other;
-		else if (!same_origin(&origin, &other) ||
-			 origin.added != other.added)
-			return here(index, state);
+		} else if (!same_origin(&origin, &other) ||
+			   origin.added != other.added) {
+			/* What relied on this being a circle is not true. */
+			walk->visited_count = place + 1;
+			origin = here(index, state);
+			break;
+		}
 	}
+	walk->visited[place].origin = origin;
 	return origin;
 }
 
@@ -1177,39 +1416,35 @@ static struct origin origin_of(struct walk *walk, size_t index,
 			       struct state state, int depth)
 {
 	struct function *function = walk->function;
+	struct origin none = { .what = ORIGIN_NONE };
 
 	if (depth > MAX_DEPTH)
-		return (struct origin){ .what = ORIGIN_NONE };
-	for (;;) {
-		uint64_t address = function->code[index].address;
-		size_t jump = first_jump(function, address);
+		return none;
+	for (;; index--) {
+		struct origin made = { .what = ORIGIN_MADE };
 		const struct instruction *before;
 
 		if (++walk->steps > MAX_STEPS)
-			return (struct origin){ .what = ORIGIN_NONE };
-		if (jump < function->jump_count &&
-		    function->jumps[jump].to == address)
+			return none;
+		if (state.in_slot &&
+		    sites_slot_is_open(function, function->code[index].address,
+				       state.slot))
+			return here(index, &state);
+		if (function->code[index].jump != NO_JUMP)
 			return origin_of_join(walk, index, &state, depth);
 		if (!falls_through(function, index))
 			return here(index, &state);
 		before = &function->code[index - 1];
+		made.index = index - 1;
+		made.added = state.goal.offset[0];
 		if (before->flow == CALL && !state.in_slot &&
 		    !is_kept_by_calls(state.reg))
-			return (struct origin){
-				.what = ORIGIN_MADE,
-				.index = index - 1,
-				.added = state.goal.offset[0],
-			};
+			return made;
 		if (before->flow == NEXT &&
 		    changes(function, index - 1, state.in_slot, state.reg,
 			    state.slot) &&
 		    !see_through(walk, index - 1, &state))
-			return (struct origin){
-				.what = ORIGIN_MADE,
-				.index = index - 1,
-				.added = state.goal.offset[0],
-			};
-		index--;
+			return made;
 	}
 }
 
@@ -1232,9 +1467,10 @@ static bool name_relative(struct function *function, size_t index,
 			  struct found *found)
 {
 	uint64_t address = function->code[index].address;
-	bool have = false;
+	struct origin in_register[REG_COUNT];
+	bool traced[REG_COUNT] = { false }, have = false;
 
-	for (size_t i = 0; i < function->first[REG_COUNT + 1]; i++) {
+	for (size_t i = 0; i < function->first[FRAME_END]; i++) {
 		const struct interval *interval = &function->intervals[i];
 		bool in_slot = interval->place == IN_FRAME;
 		struct origin origin;
@@ -1243,8 +1479,16 @@ static bool name_relative(struct function *function, size_t index,
 
 		if (address < interval->low || address >= interval->high)
 			continue;
-		origin = origin_from(function, index, in_slot, interval->reg,
-				     interval->offset);
+		if (in_slot || !traced[interval->reg]) {
+			origin = origin_from(function, index, in_slot,
+					     interval->reg, interval->offset);
+			if (!in_slot) {
+				in_register[interval->reg] = origin;
+				traced[interval->reg] = true;
+			}
+		} else {
+			origin = in_register[interval->reg];
+		}
 		if (!same_origin(lock, &origin))
 			continue;
 		/* register = origin + added; variable = register + offset */
@@ -1292,6 +1536,32 @@ static bool follow_relative(struct function *function, size_t index, int reg,
 	return false;
 }
 
+bool sites_instruction_before(struct function *function, uint64_t after,
+			      uint64_t *address, bool *tail)
+{
+	const struct instruction *code;
+	size_t low = 0, high;
+
+	if (!disassemble(function))
+		return false;
+	code = function->code;
+	high = function->code_count;
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+
+		if (code[middle].address < after)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	if (!low || code[low - 1].address + code[low - 1].size != after ||
+	    code[low - 1].flow == NEXT)
+		return false;
+	*address = code[low - 1].address;
+	*tail = code[low - 1].flow != CALL;
+	return true;
+}
+
 bool sites_follow(struct function *function, uint64_t address, int reg,
 		  const struct goal *goal, struct found *found)
 {
@@ -1304,7 +1574,7 @@ bool sites_follow(struct function *function, uint64_t address, int reg,
 	state.reg = reg;
 	state.goal = *goal;
 	if (!disassemble(function) || !sites_expand(function) ||
-	    !find_instruction(function, address, &index))
+	    function->unclear || !find_instruction(function, address, &index))
 		return false;
 	if (back(&walk, index, state, found, 0) != NAMED &&
 	    !follow_relative(function, index, reg, goal, found))
@@ -1320,11 +1590,7 @@ bool sites_follow(struct function *function, uint64_t address, int reg,
 /* Whether an instruction begins what other code jumps to. */
 static bool is_target(const struct function *function, size_t index)
 {
-	uint64_t address = function->code[index].address;
-	size_t jump = first_jump(function, address);
-
-	return jump < function->jump_count &&
-	       function->jumps[jump].to == address;
+	return function->code[index].jump != NO_JUMP;
 }
 
 size_t sites_before(struct function *function, uint64_t call,
@@ -1442,11 +1708,10 @@ static bool fixed_value(struct function *function, size_t index,
 	    ((insn->id != X86_INS_MOV && insn->id != X86_INS_MOVABS) ||
 	     from->type != X86_OP_IMM))
 		return false;
-	if (sites_kind(image) == SITES_MODULE) {
+	if (sites_relocation_at(image, insn->address, insn->size, &symbol,
+				address)) {
 		/* Another file's symbol is anywhere. */
-		if (!sites_relocation_at(image, insn->address, insn->size,
-					 &symbol, address) ||
-		    symbol)
+		if (symbol)
 			return false;
 		if (relative)
 			*address += insn->address + insn->size -
@@ -1458,7 +1723,8 @@ static bool fixed_value(struct function *function, size_t index,
 				      (uint64_t)from->mem.disp :
 			      (uint64_t)from->imm;
 	/* A per-CPU variable's is only the begin of its address. */
-	return *address >> 32 == 0xffffffff;
+	return sites_kind(image) == SITES_MODULE ||
+	       *address >> 32 == 0xffffffff;
 }
 
 /*

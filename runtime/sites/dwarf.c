@@ -60,6 +60,13 @@ int sites_sibling(struct sites_image *image, Dwarf_Die *die, Dwarf_Die *next,
 	return result;
 }
 
+bool sites_next(Dwarf_Die *die)
+{
+	Dwarf_Off offset = dwarf_dieoffset(die);
+
+	return dwarf_siblingof(die, die) == 0 && dwarf_dieoffset(die) > offset;
+}
+
 int sites_child(struct sites_image *image, Dwarf_Die *die, Dwarf_Die *child,
 		struct sites_error *error)
 {

@@ -33,6 +33,23 @@ struct scope {
 struct variable {
 	Dwarf_Die die;
 	int scope;
+	/* Filled with the intervals: its type, and what that points to. */
+	Dwarf_Die type;
+	uint64_t size;
+	bool has_pointee; /* which is a structure */
+	Dwarf_Die pointee;
+};
+
+/* The lock functions that a unit knows, by where their DIEs are. */
+struct callee {
+	const void *die;
+	const struct sites_operation *operation;
+};
+
+struct callees {
+	void *unit; /* as in a Dwarf_Die's cu */
+	struct callee *list;
+	size_t count;
 };
 
 /* A call, of whatever function. */
@@ -50,12 +67,21 @@ enum place {
 	IS_FRAME, /* its value is CFA + offset */
 };
 
+/* The groups that intervals are sorted into, after those of the registers. */
+enum {
+	FRAME_ALWAYS = REG_COUNT, /* IN_FRAME, in the variable's whole scope */
+	FRAME_ELSE, /* IN_FRAME */
+	FRAME_END, /* IS_FRAME */
+	GROUPS
+};
+
 struct interval {
 	uint64_t low, high;
 	int64_t offset;
 	uint32_t variable;
 	uint8_t place;
 	uint8_t reg;
+	bool always; /* in its whole scope: its address may be taken */
 };
 
 struct instruction {
@@ -68,84 +94,17 @@ struct instruction {
 	bool stores_indexed; /* somewhere from the slot on */
 	uint8_t store_bytes;
 	uint16_t writes; /* a bit for each register */
+	uint32_t jump; /* the first of the jumps to it, or NO_JUMP */
 	int64_t slot; /* where it stores, from the CFA */
 };
+
+#define NO_JUMP UINT32_MAX
 
 struct jump {
 	uint64_t to;
 	uint64_t from;
-};
-
-/* The code of a function, out-of-line or inlined, in pieces. */
-struct range {
-	uint64_t low, high;
-	int scope;
-};
-
-/* Whether a name is one that stap refuses, as found before. */
-#define REFUSALS 1024
-struct refusal {
-	const char *name;
-	enum sites_refused kind;
-	bool refused;
-};
-
-/* What a whole run needs; the functions are looked at one after the other. */
-struct finder {
-	struct sites_image *image;
-	struct sites_error *error;
-	struct sites_strings *strings;
-	struct sites_globals *globals;
-	csh boundaries; /* without detail: quick */
-	csh detailed;
-	cs_insn *instruction; /* the buffers of the two */
-	cs_insn *detail;
-	bool opened;
-	Dwarf_CFI *cfi;
-	struct jump *patched; /* nops that static keys turn into jumps */
-	size_t patched_count;
-	/* points.c's */
-	struct refusal refusals[REFUSALS];
-	uint64_t section_low, section_high;
-	bool section_refused;
-};
-
-struct function {
-	struct finder *finder;
-	Dwarf_Die unit;
-	Dwarf_Die die;
-	const char *name;
-
-	struct scope *scopes;
-	size_t scope_count;
-	struct variable *variables;
-	size_t variable_count;
-	struct call *calls;
-	size_t call_count;
-	size_t lock_calls;
-
-	/* Filled when first needed. */
-	bool expanded;
-	struct interval *intervals; /* by place and register */
-	size_t interval_count;
-	size_t first[REG_COUNT +
-		     3]; /* of each register; then of IN_FRAME, IS_FRAME */
-
-	bool disassembled;
-	struct instruction *code;
-	size_t code_count;
-	struct jump *jumps; /* by target */
-	size_t jump_count;
-	bool indirect; /* has jumps whose targets are not known */
-
-	bool ranges_read;
-	struct range *ranges;
-	size_t range_count;
-
-	/* The last frame that was asked for. */
-	uint64_t frame_low, frame_high;
-	int frame_register;
-	int64_t frame_offset;
+	/* Once all are known: what they are in struct function's code. */
+	uint32_t to_index, from_index;
 };
 
 /* What is done to a value on the way from where it is to the lock. */
@@ -167,6 +126,92 @@ struct found {
 	const char *declared; /* ... and the variable's file, NULL if unknown */
 };
 
+/* What sites_name_type() has answered before. */
+#define ANSWERS 8192
+struct answer {
+	const void *type; /* where its DIE is, NULL: none yet */
+	struct goal goal;
+	bool good;
+	struct found found;
+};
+
+/* What a whole run needs; the functions are looked at one after the other. */
+/* The code of a function, out-of-line or inlined, in pieces. */
+struct range {
+	uint64_t low, high;
+	int scope;
+};
+
+/* Whether a name is one that stap refuses, as found before. */
+#define REFUSALS 1024
+struct refusal {
+	const char *name;
+	enum sites_refused kind;
+	bool refused;
+};
+
+struct finder {
+	/* points.c's */
+	struct refusal refusals[REFUSALS];
+	uint64_t section_low, section_high;
+	bool section_refused;
+
+	struct sites_image *image;
+	struct sites_error *error;
+	struct sites_strings *strings;
+	struct sites_globals *globals;
+	csh boundaries; /* without detail: quick */
+	csh detailed;
+	cs_insn *instruction; /* the buffers of the two */
+	cs_insn *detail;
+	bool opened;
+	Dwarf_CFI *cfi; /* of .debug_frame */
+	Dwarf_CFI *unwind; /* of .eh_frame, or NULL */
+	/* Jumps that are not in the code: by static keys, out of a fault. */
+	struct jump *hidden;
+	size_t hidden_count;
+	struct sites_range aside; /* the kernel's .altinstr_aux */
+	struct answer *answers; /* by a hash of type and goal */
+};
+
+struct function {
+	struct finder *finder;
+	Dwarf_Die unit;
+	Dwarf_Die die;
+	const char *name;
+	const struct callees *callees;
+
+	struct scope *scopes;
+	size_t scope_count;
+	struct variable *variables;
+	size_t variable_count;
+	struct call *calls;
+	size_t call_count;
+	size_t lock_calls;
+
+	/* Filled when first needed. */
+	bool expanded;
+	struct interval *intervals; /* by place and register */
+	size_t interval_count;
+	size_t first[GROUPS + 1]; /* of each group */
+
+	bool disassembled;
+	struct instruction *code;
+	size_t code_count;
+	struct jump *jumps; /* by target */
+	size_t jump_count;
+	bool unclear; /* jumps from somewhere to somewhere are not known */
+
+	bool ranges_read;
+	struct range *ranges;
+	size_t range_count;
+
+	/* The last frame that was asked for. */
+	uint64_t frame_low, frame_high;
+	int frame_register;
+	int64_t frame_offset;
+};
+
 /* variables.c */
 bool sites_expand(struct function *function);
 /* By the type of what a variable points to. */
@@ -186,13 +231,23 @@ bool sites_name_address(struct function *function, uint64_t address,
 			const struct goal *goal, struct found *found);
 bool sites_name_symbol(struct function *function, const char *symbol,
 		       const struct goal *goal, struct found *found);
+/*
+ * Whether a slot is in a variable that others may write to.  (Those of simple
+ * types are not kept, but have no pointers in them.)
+ */
+bool sites_slot_is_open(struct function *function, uint64_t address,
+			int64_t slot);
 /* The frame slot of register + offset. */
 bool sites_slot(struct function *function, uint64_t address, int reg,
 		int64_t offset, int64_t *slot);
 
 /* code.c */
+/* To be called before any function is looked at. */
 bool sites_finder_open(struct finder *finder);
 void sites_finder_close(struct finder *finder);
+/* The call or jump that ends at an address. */
+bool sites_instruction_before(struct function *function, uint64_t after,
+			      uint64_t *address, bool *tail);
 /* Names the lock whose address is in a register before an instruction. */
 bool sites_follow(struct function *function, uint64_t address, int reg,
 		  const struct goal *goal, struct found *found);

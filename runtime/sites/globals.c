@@ -23,7 +23,6 @@ bool sites_global_add(struct sites_globals *globals, Dwarf_Die *variable,
 	struct sites_global global = { 0 };
 	Dwarf_Attribute attribute;
 	Dwarf_Block block;
-	Dwarf_Word size;
 	Dwarf_Op *ops;
 	size_t count;
 
@@ -39,8 +38,7 @@ bool sites_global_add(struct sites_globals *globals, Dwarf_Die *variable,
 		return true;
 	global.typed = true;
 	global.file = dwarf_decl_file(variable);
-	if (dwarf_aggregate_size(&global.type, &size) == 0)
-		global.size = size;
+	global.size = sites_size_of(&global.type);
 	/* `struct foo array[]' has its size in the symbol table only. */
 	return add(globals, &global, error);
 }

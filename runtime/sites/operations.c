@@ -176,59 +176,52 @@ const struct sites_operation *sites_operation(const char *function)
  * place in the source that the user knows.
  */
 static const char *const wrappers[] = {
-	"__raw_read_lock",  "__raw_spin_lock",	  "__raw_write_lock",
-	"_raw_read_lock",   "_raw_spin_lock",	  "_raw_write_lock",
-	"class_mutex",	    "class_raw_spinlock", "class_read_lock",
-	"class_rwsem",	    "class_spinlock",	  "class_write_lock",
-	"percpu_down_read", "percpu_down_write",  "percpu_up_read",
-	"raw_spin_lock",    "raw_spin_trylock",	  "raw_spin_unlock",
-	"read_lock",	    "read_trylock",	  "read_unlock",
-	"spin_lock",	    "spin_trylock",	  "spin_unlock",
-	"write_lock",	    "write_trylock",	  "write_unlock",
+	"__raw_read_lock",   "__raw_spin_lock",	   "__raw_write_lock",
+	"_raw_read_lock",    "_raw_spin_lock",	   "_raw_write_lock",
+	"class_mutex",	     "class_raw_spinlock", "class_read_lock",
+	"class_rwsem",	     "class_spinlock",	   "class_write_lock",
+	"class_percpu_read", "class_percpu_write", "_raw_spin_trylock",
+	"percpu_down_read",  "percpu_down_write",  "percpu_up_read",
+	"raw_spin_lock",     "raw_spin_trylock",   "raw_spin_unlock",
+	"read_lock",	     "read_trylock",	   "read_unlock",
+	"spin_lock",	     "spin_trylock",	   "spin_unlock",
+	"write_lock",	     "write_trylock",	   "write_unlock",
 };
 
-/* What may follow: the variants, and a guard's two ends. */
+/* What may follow. */
 static const char *const variants[] = {
-	"",
-	"_bh",
-	"_irq",
-	"_irqsave",
-	"_irqrestore",
-	"_nested",
-	"_constructor",
-	"_destructor",
-	"_try_constructor",
-	"_intr_constructor",
-	"_intr_destructor",
-	"_kill_constructor",
-	"_kill_destructor",
-	"_try_destructor",
-	"_lock_ptr",
-	"_freezable",
-	"_internal",
-	"_bh_constructor",
-	"_bh_destructor",
-	"_irq_constructor",
-	"_irq_destructor",
-	"_irqsave_constructor",
-	"_irqsave_destructor",
-	"_nested_constructor",
-	"_nested_destructor",
-	"_read_constructor",
-	"_read_destructor",
-	"_write_constructor",
-	"_write_destructor",
-	"_read_try_constructor",
-	"_write_try_constructor",
+	"",	      "_bh",	   "_irq",  "_irqsave",	 "_irqrestore",
+	"_nested",    "_trylock",  "_wake", "_irq_wake", "_irqrestore_wake",
+	"_freezable", "_internal",
 };
+
+/* A guard's variants, as _read_intr of rwsem, are many: its ends are enough. */
+static bool ends_guard(const char *text)
+{
+	static const char *const ends[] = { "_constructor", "_destructor",
+					    "_lock_ptr" };
+	size_t length = strlen(text);
+
+	for (size_t i = 0; i < sizeof(ends) / sizeof(*ends); i++) {
+		size_t end = strlen(ends[i]);
+
+		if (length >= end && strcmp(text + length - end, ends[i]) == 0)
+			return true;
+	}
+	return false;
+}
 
 bool sites_is_wrapper(const char *function)
 {
+	bool is_guard = strncmp(function, "class_", 6) == 0;
+
 	for (size_t i = 0; i < sizeof(wrappers) / sizeof(*wrappers); i++) {
 		size_t length = strlen(wrappers[i]);
 
 		if (strncmp(function, wrappers[i], length) != 0)
 			continue;
+		if (is_guard && ends_guard(function + length))
+			return true;
 		for (size_t j = 0; j < sizeof(variants) / sizeof(*variants);
 		     j++)
 			if (strcmp(function + length, variants[j]) == 0)

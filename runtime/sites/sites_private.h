@@ -65,6 +65,9 @@ bool sites_unit_at(struct sites_image *image, uint64_t address, Dwarf_Die *unit,
 int sites_sibling(struct sites_image *image, Dwarf_Die *die, Dwarf_Die *next,
 		  struct sites_error *error);
 
+/* The same where what is damaged may simply end. */
+bool sites_next(Dwarf_Die *die);
+
 /* Like sites_sibling, for the first child. */
 int sites_child(struct sites_image *image, Dwarf_Die *die, Dwarf_Die *child,
 		struct sites_error *error);
@@ -116,9 +119,13 @@ struct sites_path {
 };
 
 /* The type of a variable, a member, a pointer's target, … */
-bool sites_type_of(Dwarf_Die *die, Dwarf_Die *type);
+bool sites_type_of(const Dwarf_Die *die, Dwarf_Die *type);
 /* Goes through typedefs and qualifiers. */
 bool sites_peel(Dwarf_Die *type);
+/* Whether a peeled type is a pointer or a reference. */
+bool sites_is_pointer(Dwarf_Die *type);
+/* In bytes, 0 if it is not told. */
+uint64_t sites_size_of(const Dwarf_Die *type);
 /* What a pointer type points to. */
 bool sites_pointee(Dwarf_Die *type, Dwarf_Die *target);
 bool sites_is_lock(const Dwarf_Die *type, enum sites_lock_kind kind);

@@ -376,7 +376,12 @@ const unsigned char *sites_code_at(struct sites_image *image, uint64_t address,
 		image->code = NULL;
 		if (!section || header->sh_type == SHT_NOBITS)
 			return NULL;
-		image->code = elf_rawdata(section, NULL);
+		/*
+		 * Not elf_rawdata: libdwfl has put a module's absolute
+		 * addresses into the sections, and taken their relocations
+		 * away.
+		 */
+		image->code = elf_getdata(section, NULL);
 		if (!image->code || !image->code->d_buf) {
 			image->code = NULL;
 			return NULL;

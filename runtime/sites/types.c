@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /* What lies at an offset of a type: the members on the way to a lock. */
 #include <dwarf.h>
-#include <stdio.h>
 #include <string.h>
 
 #include "sites_private.h"
@@ -9,11 +8,15 @@
 /* Typedefs of typedefs and structures in structures end sooner than this. */
 #define MAX_TYPE_DEPTH 32
 
-bool sites_type_of(Dwarf_Die *die, Dwarf_Die *type)
+/* Members looked at for one lock; only damaged types have more on the way. */
+#define MAX_MEMBERS 20000
+
+bool sites_type_of(const Dwarf_Die *die, Dwarf_Die *type)
 {
 	Dwarf_Attribute attribute;
+	Dwarf_Die from = *die;
 
-	return dwarf_attr_integrate(die, DW_AT_type, &attribute) &&
+	return dwarf_attr_integrate(&from, DW_AT_type, &attribute) &&
 	       dwarf_formref_die(&attribute, type);
 }
 
@@ -40,13 +43,39 @@ bool sites_peel(Dwarf_Die *type)
 	return false;
 }
 
+bool sites_is_pointer(Dwarf_Die *type)
+{
+	switch (dwarf_tag(type)) {
+	case DW_TAG_pointer_type:
+	case DW_TAG_reference_type:
+	case DW_TAG_rvalue_reference_type:
+		return true;
+	}
+	return false;
+}
+
 bool sites_pointee(Dwarf_Die *type, Dwarf_Die *target)
 {
 	Dwarf_Die peeled = *type;
 
-	return sites_peel(&peeled) &&
-	       dwarf_tag(&peeled) == DW_TAG_pointer_type &&
+	return sites_peel(&peeled) && sites_is_pointer(&peeled) &&
 	       sites_type_of(&peeled, target);
+}
+
+/* Peeled first: libdw follows typedefs without end if they go in a circle. */
+uint64_t sites_size_of(const Dwarf_Die *type)
+{
+	Dwarf_Die peeled = *type, element;
+	Dwarf_Word size;
+	int depth = 0;
+
+	if (!sites_peel(&peeled))
+		return 0;
+	for (element = peeled; dwarf_tag(&element) == DW_TAG_array_type;)
+		if (++depth > MAX_TYPE_DEPTH ||
+		    !sites_type_of(&element, &element) || !sites_peel(&element))
+			return 0;
+	return dwarf_aggregate_size(&peeled, &size) == 0 ? size : 0;
 }
 
 bool sites_is_lock(const Dwarf_Die *type, enum sites_lock_kind kind)
@@ -114,15 +143,14 @@ static bool append(struct sites_path *path, const char *separator,
 		   const char *name)
 {
 	size_t room = sizeof(path->text) - path->length;
-	int length;
+	size_t gap = path->length ? strlen(separator) : 0;
+	size_t length = strlen(name);
 
-	if (!path->length)
-		separator = "";
-	length = snprintf(path->text + path->length, room, "%s%s", separator,
-			  name);
-	if (length < 0 || (size_t)length >= room)
+	if (gap >= room || length >= room - gap)
 		return false;
-	path->length += (size_t)length;
+	memcpy(path->text + path->length, separator, gap);
+	memcpy(path->text + path->length + gap, name, length + 1);
+	path->length += gap + length;
 	return true;
 }
 
@@ -147,9 +175,7 @@ static bool member_place(Dwarf_Die *member, uint64_t *offset, uint64_t *size,
 	    dwarf_formudata(&attribute, &value) != 0)
 		return false;
 	*offset = value;
-	if (dwarf_aggregate_size(type, &value) != 0)
-		value = 0;
-	*size = value;
+	*size = sites_size_of(type);
 	return true;
 }
 
@@ -157,44 +183,44 @@ static bool member_place(Dwarf_Die *member, uint64_t *offset, uint64_t *size,
 struct search {
 	int kind; /* -1: a pointer */
 	Dwarf_Die *pointer; /* its type */
+	unsigned int members; /* looked at */
 };
 
-static bool look(const struct search *search, Dwarf_Die *type, uint64_t offset,
+static bool look(struct search *search, Dwarf_Die *type, uint64_t offset,
 		 struct sites_path *path, int depth);
 
-static bool look_in_array(const struct search *search, Dwarf_Die *type,
+static bool look_in_array(struct search *search, Dwarf_Die *type,
 			  uint64_t offset, struct sites_path *path, int depth)
 {
-	Dwarf_Word size;
-	Dwarf_Die element, sized;
+	Dwarf_Die element;
+	uint64_t size;
 
-	if (!sites_type_of(type, &element))
-		return false;
-	/* dwarf_aggregate_size changes what it is given in some versions. */
-	sized = element;
-	if (dwarf_aggregate_size(&sized, &size) != 0 || !size)
+	if (!sites_type_of(type, &element) || !(size = sites_size_of(&element)))
 		return false;
 	if (dwarf_tag(&element) != DW_TAG_array_type && !append(path, "", "[]"))
 		return false;
 	return look(search, &element, offset % size, path, depth + 1);
 }
 
-static bool look_in_members(const struct search *search, Dwarf_Die *type,
+static bool look_in_members(struct search *search, Dwarf_Die *type,
 			    uint64_t offset, struct sites_path *path, int depth)
 {
 	bool is_union = dwarf_tag(type) == DW_TAG_union_type, found = false;
 	Dwarf_Die member, found_pointer;
 	struct sites_path best;
-	int result;
+	bool more = dwarf_child(type, &member) == 0;
 
-	result = dwarf_child(type, &member);
-	for (; result == 0; result = dwarf_siblingof(&member, &member)) {
+	for (; more; more = sites_next(&member)) {
 		struct sites_path tried = *path;
 		uint64_t begin, size;
 		const char *name;
 		Dwarf_Die inner;
 
-		if (dwarf_tag(&member) != DW_TAG_member ||
+		if (++search->members > MAX_MEMBERS)
+			return false;
+		/* A base class is a member without a name. */
+		if ((dwarf_tag(&member) != DW_TAG_member &&
+		     dwarf_tag(&member) != DW_TAG_inheritance) ||
 		    !member_place(&member, &begin, &size, &inner) ||
 		    offset < begin)
 			continue;
@@ -224,7 +250,7 @@ static bool look_in_members(const struct search *search, Dwarf_Die *type,
 	return true;
 }
 
-static bool look(const struct search *search, Dwarf_Die *type, uint64_t offset,
+static bool look(struct search *search, Dwarf_Die *type, uint64_t offset,
 		 struct sites_path *path, int depth)
 {
 	Dwarf_Die peeled = *type;
@@ -238,6 +264,8 @@ static bool look(const struct search *search, Dwarf_Die *type, uint64_t offset,
 		return false;
 	switch (dwarf_tag(&peeled)) {
 	case DW_TAG_pointer_type:
+	case DW_TAG_reference_type:
+	case DW_TAG_rvalue_reference_type:
 		if (search->kind >= 0 || offset)
 			return false;
 		*search->pointer = peeled;

@@ -22,22 +22,29 @@ static bool add_interval(struct function *function,
 	return true;
 }
 
-/* Only what points somewhere, or may hold a lock itself, is of use. */
-static bool is_of_use(Dwarf_Die *die, bool *is_pointer)
+/* Only what points to a structure, or may hold a lock itself, is of use. */
+static bool is_of_use(struct variable *variable, bool *is_pointer)
 {
 	Dwarf_Die type;
 
-	if (!sites_type_of(die, &type) || !sites_peel(&type))
+	if (!sites_type_of(&variable->die, &type))
 		return false;
-	switch (dwarf_tag(&type)) {
-	case DW_TAG_pointer_type:
-		*is_pointer = true;
+	variable->type = type;
+	if (!sites_peel(&type))
+		return false;
+	variable->size = sites_size_of(&type);
+	*is_pointer = sites_is_pointer(&type);
+	if (*is_pointer) {
+		variable->has_pointee =
+			sites_type_of(&type, &variable->pointee) &&
+			sites_type_name(&variable->pointee);
 		return true;
+	}
+	switch (dwarf_tag(&type)) {
 	case DW_TAG_structure_type:
 	case DW_TAG_class_type:
 	case DW_TAG_union_type:
 	case DW_TAG_array_type:
-		*is_pointer = false;
 		return true;
 	}
 	return false;
@@ -97,14 +104,16 @@ static bool simple_place(struct function *function, const Dwarf_Op *ops,
 }
 
 /* Something in memory without a list of ranges is there in its whole scope. */
-static bool add_scope(struct function *function, int scope,
+static bool add_scope(struct function *function,
+		      const struct variable *variable,
 		      struct interval *interval)
 {
+	Dwarf_Die *scope = &function->scopes[variable->scope].die;
 	Dwarf_Addr base, low, high;
 	ptrdiff_t offset = 0;
 
-	while ((offset = dwarf_ranges(&function->scopes[scope].die, offset,
-				      &base, &low, &high)) > 0) {
+	interval->always = true;
+	while ((offset = dwarf_ranges(scope, offset, &base, &low, &high)) > 0) {
 		interval->low = low;
 		interval->high = high;
 		if (!add_interval(function, interval))
@@ -124,7 +133,7 @@ static bool expand_variable(struct function *function, size_t index)
 	bool is_pointer;
 
 	if (!dwarf_attr(&variable->die, DW_AT_location, &attribute) ||
-	    !is_of_use(&variable->die, &is_pointer))
+	    !is_of_use(variable, &is_pointer))
 		return true;
 	while ((offset = dwarf_getlocations(&attribute, offset, &base, &low,
 					    &high, &ops, &count)) > 0) {
@@ -138,9 +147,10 @@ static bool expand_variable(struct function *function, size_t index)
 		    !simple_place(function, ops, count, is_pointer, &interval))
 			continue;
 		if (low == 0 && high == (Dwarf_Addr)-1) {
-			if (!add_scope(function, variable->scope, &interval))
+			if (!add_scope(function, variable, &interval))
 				return false;
-		} else if (!add_interval(function, &interval)) {
+		} else if ((variable->has_pointee || !is_pointer) &&
+			   !add_interval(function, &interval)) {
 			return false;
 		}
 	}
@@ -152,7 +162,9 @@ static unsigned int group(const struct interval *interval)
 {
 	if (interval->place == IN_REGISTER)
 		return interval->reg;
-	return REG_COUNT + (interval->place == IS_FRAME);
+	if (interval->place == IN_FRAME)
+		return interval->always ? FRAME_ALWAYS : FRAME_ELSE;
+	return FRAME_END;
 }
 
 static int compare_intervals(const void *left, const void *right)
@@ -175,7 +187,7 @@ bool sites_expand(struct function *function)
 	if (function->interval_count)
 		qsort(function->intervals, function->interval_count,
 		      sizeof(*function->intervals), compare_intervals);
-	for (unsigned int i = 0; i < REG_COUNT + 3; i++) {
+	for (unsigned int i = 0; i <= GROUPS; i++) {
 		while (at < function->interval_count &&
 		       group(&function->intervals[at]) < i)
 			at++;
@@ -217,12 +229,11 @@ static bool reach(Dwarf_Die *type, int64_t offset, const struct goal *goal,
 	       sites_lock_at(&at, (uint64_t)offset, goal->kind, &found->path);
 }
 
-bool sites_name_type(struct function *function, Dwarf_Die *pointee,
-		     const struct goal *goal, struct found *found)
+static bool name_type(Dwarf_Die *pointee, const struct goal *goal,
+		      struct found *found)
 {
 	const char *start = sites_type_name(pointee);
 
-	(void)function;
 	memset(found, 0, sizeof(*found));
 	found->scope = -1;
 	found->how = SITES_BY_VARIABLE;
@@ -236,15 +247,40 @@ bool sites_name_type(struct function *function, Dwarf_Die *pointee,
 	return found->path.members > 0;
 }
 
+static bool same_goal(const struct goal *a, const struct goal *b)
+{
+	return a->kind == b->kind && a->steps == b->steps &&
+	       memcmp(a->offset, b->offset,
+		      sizeof(*a->offset) * (size_t)a->steps) == 0;
+}
+
+/* The same is asked at every step back through the code. */
+bool sites_name_type(struct function *function, Dwarf_Die *pointee,
+		     const struct goal *goal, struct found *found)
+{
+	uint64_t hash = (uintptr_t)pointee->addr + (uint64_t)goal->kind;
+	struct answer *answer;
+
+	for (int i = 0; i < goal->steps; i++)
+		hash = (hash ^ (uint64_t)goal->offset[i]) * 0x9e3779b97f4a7c15u;
+	answer = &function->finder->answers[(hash >> 32) % ANSWERS];
+	if (answer->type != pointee->addr || !same_goal(&answer->goal, goal)) {
+		answer->type = pointee->addr;
+		answer->goal = *goal;
+		answer->good = name_type(pointee, goal, &answer->found);
+	}
+	if (answer->good)
+		*found = answer->found;
+	return answer->good;
+}
+
 bool sites_name_variable(struct function *function, size_t index,
 			 const struct goal *goal, struct found *found)
 {
 	struct variable *variable = &function->variables[index];
-	Dwarf_Die type, pointee;
 
-	if (!sites_type_of(&variable->die, &type) ||
-	    !sites_pointee(&type, &pointee) ||
-	    !sites_name_type(function, &pointee, goal, found))
+	if (!variable->has_pointee ||
+	    !sites_name_type(function, &variable->pointee, goal, found))
 		return false;
 	found->scope = variable->scope;
 	return true;
@@ -299,12 +335,9 @@ static bool name_storage(struct function *function,
 	struct variable *variable = &function->variables[interval->variable];
 	int64_t offset = slot - interval->offset;
 	struct goal moved = *goal;
-	Dwarf_Word size;
-	Dwarf_Die type;
 	const char *start;
 
-	if (!sites_type_of(&variable->die, &type) || offset < 0 ||
-	    dwarf_aggregate_size(&type, &size) != 0 || (uint64_t)offset >= size)
+	if (offset < 0 || (uint64_t)offset >= variable->size)
 		return false;
 	memset(found, 0, sizeof(*found));
 	found->how = SITES_BY_VARIABLE;
@@ -320,14 +353,14 @@ static bool name_storage(struct function *function,
 	} else {
 		moved.offset[0] += offset;
 	}
-	start = sites_type_name(&type);
+	start = sites_type_name(&variable->type);
 	if (!start || sites_lock_type(start) >= 0)
 		start = dwarf_diename(&variable->die);
 	if (!start)
 		return false;
 	sites_path_add(&found->path, start);
 	found->path.members = 0;
-	return reach(&type, moved.offset[0], &moved, 0, found);
+	return reach(&variable->type, moved.offset[0], &moved, 0, found);
 }
 
 bool sites_name_slot(struct function *function, uint64_t address, int64_t slot,
@@ -335,8 +368,8 @@ bool sites_name_slot(struct function *function, uint64_t address, int64_t slot,
 {
 	bool have = false;
 
-	for (size_t i = function->first[REG_COUNT];
-	     i < function->first[REG_COUNT + 1]; i++) {
+	for (size_t i = function->first[FRAME_ALWAYS];
+	     i < function->first[FRAME_END]; i++) {
 		const struct interval *interval = &function->intervals[i];
 		struct found tried;
 
@@ -352,13 +385,30 @@ bool sites_name_slot(struct function *function, uint64_t address, int64_t slot,
 	return have;
 }
 
+bool sites_slot_is_open(struct function *function, uint64_t address,
+			int64_t slot)
+{
+	for (size_t i = function->first[FRAME_ALWAYS];
+	     i < function->first[FRAME_ELSE]; i++) {
+		const struct interval *interval = &function->intervals[i];
+		int64_t offset = slot - interval->offset;
+
+		if (address >= interval->low && address < interval->high &&
+		    offset >= 0 &&
+		    (uint64_t)offset <
+			    function->variables[interval->variable].size)
+			return true;
+	}
+	return false;
+}
+
 bool sites_name_frame(struct function *function, uint64_t address, int64_t slot,
 		      const struct goal *goal, struct found *found)
 {
 	bool have = false;
 
-	for (size_t i = function->first[REG_COUNT];
-	     i < function->first[REG_COUNT + 2]; i++) {
+	for (size_t i = function->first[FRAME_ALWAYS];
+	     i < function->first[GROUPS]; i++) {
 		const struct interval *interval = &function->intervals[i];
 		struct goal moved = *goal;
 		struct found tried;
@@ -434,6 +484,15 @@ static bool register_plus(const Dwarf_Op *op, int *reg, int64_t *offset)
 	return *reg >= 0 && *reg < REG_COUNT;
 }
 
+static bool find_frame(struct finder *finder, uint64_t address,
+		       Dwarf_Frame **frame)
+{
+	return (finder->cfi &&
+		dwarf_cfi_addrframe(finder->cfi, address, frame) == 0) ||
+	       (finder->unwind &&
+		dwarf_cfi_addrframe(finder->unwind, address, frame) == 0);
+}
+
 bool sites_slot(struct function *function, uint64_t address, int reg,
 		int64_t offset, int64_t *slot)
 {
@@ -446,9 +505,7 @@ bool sites_slot(struct function *function, uint64_t address, int reg,
 		bool signal;
 
 		function->frame_low = function->frame_high = 0;
-		if (!function->finder->cfi ||
-		    dwarf_cfi_addrframe(function->finder->cfi, address,
-					&frame) != 0)
+		if (!find_frame(function->finder, address, &frame))
 			return false;
 		if (dwarf_frame_info(frame, &start, &end, &signal) < 0 ||
 		    dwarf_frame_cfa(frame, &ops, &count) != 0 || count != 1 ||

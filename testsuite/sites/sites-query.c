@@ -131,6 +131,38 @@ static int query_spin(struct sites_image *image)
 	return 0;
 }
 
+/*
+ * ADDRESS OP KIND NAME FUNCTION FILE LINE HOW call|tail CHAIN, tabs between;
+ * CHAIN is FUNCTION@FILE:LINE;… of the inlined functions, or -.
+ */
+static int query_calls(struct sites_image *image)
+{
+	struct sites_calls calls;
+	struct sites_error error;
+
+	if (!sites_calls(image, &calls, &error))
+		return failed(&error);
+	for (size_t i = 0; i < calls.count; i++) {
+		const struct sites_call *call = &calls.list[i];
+
+		printf("0x%" PRIx64 "\t%s\t%s\t%s\t%s\t%s\t%d\t%s\t%s\t",
+		       call->address, sites_op_name(call->op),
+		       sites_kind_name(call->kind), call->name, call->function,
+		       call->file, call->line, sites_how_name(call->how),
+		       call->tail ? "tail" : "call");
+		for (size_t j = 0; j < call->chain_count; j++)
+			printf("%s%s@%s:%d", j ? ";" : "",
+			       call->chain[j].function,
+			       call->chain[j].call_file,
+			       call->chain[j].call_line);
+		puts(call->chain_count ? "" : "-");
+	}
+	if (calls.unreadable)
+		fprintf(stderr, "%zu unreadable\n", calls.unreadable);
+	sites_calls_free(&calls);
+	return 0;
+}
+
 static uint64_t hexadecimal(const char *text)
 {
 	return strtoull(text, NULL, 16);
@@ -156,6 +188,8 @@ static int query(struct sites_image *image, int count, char **words)
 		return query_percpu(image);
 	if (strcmp(what, "spin") == 0)
 		return query_spin(image);
+	if (strcmp(what, "calls") == 0)
+		return query_calls(image);
 	fprintf(stderr, "sites-query: what is \"%s\"?\n", what);
 	return 2;
 }
@@ -168,7 +202,7 @@ int main(int argc, char **argv)
 
 	if (argc < 3) {
 		fputs("usage: sites-query FILE info|inlines FUNCTION INSIDE|"
-		      "rows LOW HIGH|scopes|probe|percpu|spin\n"
+		      "rows LOW HIGH|scopes|probe|percpu|spin|calls\n"
 		      "scopes and probe read addresses from standard input\n",
 		      stderr);
 		return 2;
