@@ -21,11 +21,13 @@
 #define LK_FR_KNOWN 16u		/* keeps the word of a first entry from being 0 */
 #define LK_FR_TOP 32u		/* the next one is at the top of the task's stack */
 #define LK_FR_INSIDE 64u	/* ... not always */
+#define LK_FR_USER 128u		/* the outermost, where it is at the top of the task's stack */
 
 /*
  * An entry is one word, so it is read and written whole: low half of the
  * return address (the upper one is all ones in kernel and modules), flags,
- * distance in words. Written once; only LK_FR_VARIES and _INSIDE are ever added.
+ * distance in words. Written once; only LK_FR_VARIES, _INSIDE and _USER are ever
+ * added.
  */
 static u64 lk_frames[LOCKTAP_FRAMES];
 
@@ -109,7 +111,7 @@ static void lk_frame_learn(u32 ip32, unsigned long ip, u32 flags, unsigned long 
 
 		if (LK_FR_WORDS(old) != words || (LK_FR_FLAGS(old) ^ flags) & LK_FR_END)
 			flags |= LK_FR_VARIES;
-		flags &= LK_FR_VARIES | LK_FR_INSIDE;
+		flags &= LK_FR_VARIES | LK_FR_INSIDE | LK_FR_USER;
 		if (flags & ~LK_FR_FLAGS(old))
 			WRITE_ONCE(*e, old | (u64)flags << 16);
 		return;
@@ -160,7 +162,7 @@ static unsigned int lk_unwind(const struct lk_cursor *from, struct pt_regs *regs
 {
 	struct unwind_state st;
 	unsigned long ip, prev_ip = 0, prev_bp = 0, *slot, *prev_slot = NULL;
-	bool prev_probed = false, started = false, below = true;
+	bool prev_probed = false, started = false, below = true, user = false;
 	unsigned int n = 0, steps = 0;
 
 	if (from->probed) {
@@ -178,8 +180,11 @@ static unsigned int lk_unwind(const struct lk_cursor *from, struct pt_regs *regs
 		bool fixed = !st.regs && st.sp;
 
 		ip = unwind_get_return_address(&st);
-		if (!ip)
+		if (!ip) {
+			/* The registers with which user space came in. */
+			user = st.regs && user_mode(st.regs) && prev_slot == lk_top_slot();
 			break;
+		}
 		slot = fixed ? (unsigned long *)st.sp - 1 : NULL;
 		if (prev_ip) {
 			u32 key = prev_probed ? LK_AS_PROBED((u32)prev_ip) : (u32)prev_ip;
@@ -220,7 +225,10 @@ static unsigned int lk_unwind(const struct lk_cursor *from, struct pt_regs *regs
 			return n;
 		ips[n++] = (u32)ip;
 	}
-	if (started && unwind_done(&st) && !unwind_error(&st) && prev_ip && !prev_probed)
+	if (user && !prev_probed)
+		/* A system call, or an exception that may come from the kernel as well. */
+		lk_frame_learn((u32)prev_ip, prev_ip, LK_FR_USER | LK_FR_VARIES | LK_FR_INSIDE, 0);
+	else if (started && unwind_done(&st) && !unwind_error(&st) && prev_ip && !prev_probed)
 		lk_frame_learn((u32)prev_ip, prev_ip, LK_FR_END, 0);
 	else if (s)
 		s->n = LK_SEEN_DEPTH + 1;
@@ -257,7 +265,7 @@ static unsigned int lk_walk(struct lk_cpu *cpu, struct lk_cursor at, struct pt_r
 					break;
 			}
 		}
-		if (flags & LK_FR_END)
+		if (flags & LK_FR_END || (flags & LK_FR_USER && at.slot == lk_top_slot()))
 			break;
 		if ((flags & (LK_FR_TOP | LK_FR_INSIDE)) == LK_FR_TOP)
 			at.slot = lk_top_slot();

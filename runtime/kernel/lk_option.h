@@ -141,8 +141,10 @@ static bool lk_opt_only(const char *value)
 				      value);
 		goto found;
 	}
-	if (strlen(value) >= sizeof(name))
+	if (strlen(value) >= sizeof(lk_opt.only_name))
 		return LK_BAD("only=%.40s...: the name is too long", value);
+	if (lk_names_have(value))
+		strscpy(lk_opt.only_name, value, sizeof(lk_opt.only_name));
 	for (i = 0; i < lk_percpu_nr; i++)
 		if (!strcmp(lk_percpu_syms[i].name, value)) {
 			addr = lk_percpu_syms[i].off;
@@ -158,8 +160,10 @@ static bool lk_opt_only(const char *value)
 		name[dot - value] = ':';
 		addr = kallsyms_lookup_name(name);
 	}
+	if (!addr && lk_opt.only_name[0])
+		goto named;
 	if (!addr)
-		return LK_BAD("only=%s: no variable of the kernel or a loaded module has this name; a lock in allocated memory is chosen by its address (only=0x...), see by=lock",
+		return LK_BAD("only=%s: no lock has this name (locktap sites --names lists those of allocated memory, once locktap prep has been run); one lock is chosen by its address (only=0x...), see by=lock",
 			      value);
 	bytes = lk_symbol_bytes(addr);
 	if (addr - lk_kernel.percpu < lk_kernel.percpu_size) {
@@ -170,9 +174,10 @@ static bool lk_opt_only(const char *value)
 		return LK_BAD("only=%s: this is no variable", value);
 	}
 found:
-	lk_opt.only = true;
 	lk_opt.only_lo = addr;
 	lk_opt.only_hi = addr + bytes;
+named:
+	lk_opt.only = true;
 	return true;
 }
 

@@ -9,6 +9,7 @@
 #include "lk_base.h"
 #include "lk_frame.h"
 #include "lk_wait.h"
+#include "lk_names.h"
 
 enum lk_by { LK_BY_NAME, LK_BY_LOCK, LK_BY_CALLER, LK_BY_STACK, LK_BY_TASK, LK_BY_PROCESS,
 	     LK_BY_CGROUP };
@@ -19,6 +20,7 @@ enum lk_name {
 	LK_NAME_STATIC,		/* the address of a variable of the kernel or a module */
 	LK_NAME_PERCPU,		/* an offset in the static per-CPU area */
 	LK_NAME_CALLER,		/* the caller: the lock is in allocated memory */
+	LK_NAME_TEXT,		/* once a report is made: a hash of the NAME */
 };
 
 static struct {
@@ -34,6 +36,7 @@ static struct {
 	bool only_percpu;
 	bool addresses;		/* whoever runs this may read kernel addresses */
 	unsigned long only_lo, only_hi;
+	char only_name[128];	/* a NAME of locktap prep's, or "" */
 	u64 start_ns;
 	bool started;		/* the options are good, the tables are there */
 } lk_opt;
@@ -60,6 +63,7 @@ struct lk_rec {
 	u32 hist[LK_BUCKETS];
 
 	/* while a report is made */
+	const char *text;	/* the NAME that locktap prep knows, or NULL */
 	struct lk_rec *next;
 	struct list_head order;
 };
@@ -193,21 +197,45 @@ static enum lk_name lk_name_of(unsigned long lock, u64 *name)
 	return LK_NAME_PERCPU;
 }
 
-static bool lk_wanted(const struct lk_event *ev)
+/* The NAME of an event's lock, or NULL where only a symbol can tell. */
+static const char *lk_event_name(struct lk_cpu *cpu, const struct lk_at *at)
 {
+	u64 name;
+
+	switch (lk_name_of(cpu->ev.lock, &name)) {
+	case LK_NAME_STATIC:
+		return lk_fixed_name(name);
+	case LK_NAME_PERCPU:
+		return lk_percpu_name(name);
+	default:
+		return lk_site_name(lk_caller(cpu, at));
+	}
+}
+
+/* By only=: an address or a symbol's range, or a NAME. */
+static bool lk_is_only(struct lk_cpu *cpu, const struct lk_at *at)
+{
+	unsigned long lock = cpu->ev.lock;
+	const char *name;
+
+	if (lk_opt.only_hi && (!lk_opt.only_percpu || lk_percpu_offset(lock, &lock)) &&
+	    lock >= lk_opt.only_lo && lock < lk_opt.only_hi)
+		return true;
+	if (!lk_opt.only_name[0])
+		return false;
+	name = lk_event_name(cpu, at);
+	return name && lk_same_name(name, lk_opt.only_name);
+}
+
+static bool lk_wanted(struct lk_cpu *cpu, const struct lk_at *at)
+{
+	const struct lk_event *ev = &cpu->ev;
+
 	if (!(lk_opt.kinds & 1u << ev->kind))
 		return false;
 	if (lk_opt.pid && current->tgid != lk_opt.pid)
 		return false;
-	if (lk_opt.only) {
-		unsigned long at = ev->lock;
-
-		if (lk_opt.only_percpu && !lk_percpu_offset(at, &at))
-			return false;
-		if (at < lk_opt.only_lo || at >= lk_opt.only_hi)
-			return false;
-	}
-	return true;
+	return !lk_opt.only || lk_is_only(cpu, at);
 }
 
 static u64 lk_cgroup_id(char *name)
@@ -357,7 +385,7 @@ static void lk_record(const struct lk_at *at)
 
 	if (unlikely(!cpu || !lk_opt.started || cpu->ev.op != LK_END || !cpu->ev.valid))
 		return;
-	if (!lk_wanted(&cpu->ev)) {
+	if (!lk_wanted(cpu, at)) {
 		cpu->counts.filtered++;
 		return;
 	}

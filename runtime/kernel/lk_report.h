@@ -106,7 +106,7 @@ static void lk_lock_name(enum lk_name is, u64 name, char *buf, size_t size)
 	unsigned long off;
 
 	strscpy(buf, "?", size);
-	if (is == LK_NAME_CALLER)
+	if (is == LK_NAME_CALLER || is == LK_NAME_TEXT)
 		return;
 	if (is == LK_NAME_PERCPU) {
 		const struct lk_percpu_sym *s = lk_percpu_sym(name);
@@ -131,6 +131,10 @@ static void lk_lock_name(enum lk_name is, u64 name, char *buf, size_t size)
 
 static void lk_rec_lock_name(const struct lk_rec *r, char *buf, size_t size)
 {
+	if (r->text) {
+		strscpy(buf, r->text, size);
+		return;
+	}
 	lk_lock_name(r->name_is, r->name, buf, size);
 }
 
@@ -179,20 +183,57 @@ static int lk_by_total(void *priv, const struct list_head *a, const struct list_
 	return x < y ? 1 : x > y ? -1 : 0;
 }
 
+/* FNV-1a */
+static u64 lk_text_hash(const char *text)
+{
+	u64 hash = 0xcbf29ce484222325ull;
+
+	for (; *text; text++)
+		hash = (hash ^ (u8)*text) * 0x100000001b3ull;
+	return hash;
+}
+
+/*
+ * Give a record its lock's NAME. Records are kept by lock or caller, so that
+ * nothing is looked up while the machine runs; here those of one NAME
+ * come together (but by lock each lock keeps its row).
+ */
+static void lk_rec_find_name(struct lk_rec *r)
+{
+	switch (r->name_is) {
+	case LK_NAME_STATIC:
+		r->text = lk_fixed_name(r->name);
+		break;
+	case LK_NAME_PERCPU:
+		r->text = lk_percpu_name(r->name);
+		break;
+	case LK_NAME_CALLER:
+		r->text = lk_site_name(lk_opt.by == LK_BY_LOCK ? r->caller : r->name);
+		break;
+	}
+	if (!r->text || lk_opt.by == LK_BY_LOCK)
+		return;
+	r->name_is = LK_NAME_TEXT;
+	r->name = lk_text_hash(r->text);
+	r->hash = lk_mix(lk_mix(r->kind << 8 | r->mode, r->name), r->by) >> 32;
+}
+
 static void lk_merge(u32 which, struct list_head *rows)
 {
 	unsigned int cpu;
 	u32 i;
 
+	lk_names_find();
 	INIT_LIST_HEAD(rows);
 	memset(lk_heads, 0, sizeof(lk_heads));
 	for (cpu = 0; cpu < lk_nr_cpus; cpu++) {
 		struct lk_table *t = lk_cpus[cpu] ? &lk_cpus[cpu]->table[which] : NULL;
 
 		for (i = 0; t && i < t->used; i++) {
-			struct lk_rec *r = lk_rec(t, i), *m;
-			struct lk_rec **head = &lk_heads[r->hash % LK_HEADS];
+			struct lk_rec *r = lk_rec(t, i), *m, **head;
 
+			lk_rec_find_name(r);
+			head = &lk_heads[r->hash % LK_HEADS];
 			for (m = *head; m; m = m->next)
 				if (m->name == r->name && m->by == r->by && m->kind == r->kind &&
 				    m->mode == r->mode && m->name_is == r->name_is)
@@ -532,6 +573,8 @@ static void lk_report_json(struct list_head *rows, u64 elapsed_ns)
 	lk_print("],\n");
 }
 
+static u64 lk_sites_unarmed;	/* tapset/lock_site.stp's count */
+
 struct lk_loss {
 	const char *key;
 	u64 value;
@@ -563,6 +606,8 @@ static const struct {
 	  "a writer that spins for a rwsem is not seen: stap needs /boot/System.map-RELEASE" },
 	{ "percpu_rwsem_writer",
 	  "a percpu_rwsem's writer behind readers is not seen: stap needs /boot/System.map-RELEASE" },
+	{ "names",
+	  "locks in allocated memory have no names: run `locktap prep` (it needs the kernel's debug information)" },
 };
 
 static u32 lk_blind(void)
@@ -579,6 +624,8 @@ static u32 lk_blind(void)
 		blind |= 1u << 3;
 	if (!lk_kernel.sees_percpu)
 		blind |= 1u << 4;
+	if (!lk_names_nr)
+		blind |= 1u << 5;
 	return blind;
 }
 
@@ -621,6 +668,7 @@ static void lk_report_loss(void)
 	LK_LOSS("open", lk_open_waits(), "waits not over yet");
 	LK_LOSS("inner", s.inner, "waits on a lock's own internal lock, part of the outer wait");
 	LK_LOSS("untimed", s.entries > s.queued ? s.entries - s.queued : 0, "waits not timed");
+	LK_LOSS("unarmed", lk_sites_unarmed, "places of the chosen locks that cannot be probed");
 #undef LK_LOSS
 	switch (lk_opt.format) {
 	case LK_JSON:

@@ -3,6 +3,7 @@
 #include <config.h>
 
 #include <argp.h>
+#include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -15,6 +16,8 @@ static const struct command {
 	int (*run)(int argc, char **argv);
 } commands[] = {
 	{ "prep", locktap_prep },
+	{ "run", locktap_run },
+	{ "sites", locktap_sites },
 };
 
 static const char documentation[] =
@@ -22,6 +25,10 @@ static const char documentation[] =
 	"Commands:\n"
 	"  prep       prepare a kernel: what the tapset needs from its debug\n"
 	"             information\n"
+	"  run        run a script with stap; the script may choose locks by\n"
+	"             their names, as in lock.spin(var=\"tasklist_lock\")\n"
+	"  sites      list the places where locks are taken and released, with\n"
+	"             the locks' names\n"
 	"\n"
 	"`locktap COMMAND --help' tells about a command.";
 
@@ -36,6 +43,16 @@ int locktap_fail(const char *format, ...)
 	vfprintf(stderr, format, arguments);
 	va_end(arguments);
 	fputc('\n', stderr);
+	return LOCKTAP_FAILED;
+}
+
+int locktap_end_output(int status)
+{
+	if (fflush(stdout) == 0 && !ferror(stdout))
+		return status;
+	if (errno != EPIPE)
+		locktap_fail("cannot write to standard output: %s",
+			     strerror(errno));
 	return LOCKTAP_FAILED;
 }
 

@@ -48,6 +48,7 @@ struct run {
 	struct pending *list;
 	size_t count;
 	size_t unreadable;
+	unsigned int ask;
 	bool has_classes; /* the unit that is being scanned may have */
 };
 
@@ -604,6 +605,7 @@ static bool add_lock_call(struct run *run, struct function *function,
 			.kind = call->operation->kind,
 			.mode = call->operation->mode,
 			.called = call->operation->name,
+			.success = call->operation->success,
 			.name = "?",
 			.function = function->name,
 		},
@@ -625,12 +627,17 @@ static bool add_lock_call(struct run *run, struct function *function,
 		return false;
 	if (name_call(function, call, &pending.call, &found)) {
 		pending.call.how = found.how;
+		pending.call.fixed = found.fixed;
+		pending.call.declared = found.declared;
 		pending.call.name = sites_string(
 			finder->strings, found.path.text, finder->error);
 		if (!pending.call.name)
 			return false;
 		pending.portable = is_portable(function, call->scope, &found);
 	}
+	if ((run->ask & SITES_POINTS) &&
+	    !sites_find_points(function, call->operation, &pending.call))
+		return false;
 	if (!sites_grow(&list, run->count, sizeof(*run->list), finder->error))
 		return false;
 	run->list = list;
@@ -646,6 +653,7 @@ static void function_free(struct function *function)
 	free(function->intervals);
 	free(function->code);
 	free(function->jumps);
+	free(function->ranges);
 }
 
 static bool do_function(struct run *run, const struct unit *unit,
@@ -809,10 +817,13 @@ static bool find_calls(struct run *run, struct sites_calls *calls)
 	return name_by_place(run) && finish(run, calls);
 }
 
-bool sites_calls(struct sites_image *image, struct sites_calls *calls,
-		 struct sites_error *error)
+bool sites_calls(struct sites_image *image, unsigned int ask,
+		 struct sites_calls *calls, struct sites_error *error)
 {
-	struct run run = { .finder = { .image = image, .error = error } };
+	struct run run = {
+		.finder = { .image = image, .error = error },
+		.ask = ask,
+	};
 	bool good;
 
 	memset(calls, 0, sizeof(*calls));

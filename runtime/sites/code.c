@@ -291,6 +291,16 @@ static bool add_jump(struct function *function, uint64_t from, uint64_t to)
 	return true;
 }
 
+/* A nop that may become a jump. */
+static bool is_patched(const struct finder *finder, const cs_insn *instruction)
+{
+	struct jump key = { .from = instruction->address };
+
+	return instruction->id == X86_INS_NOP && finder->hidden_count &&
+	       bsearch(&key, finder->hidden, finder->hidden_count, sizeof(key),
+		       compare_hidden);
+}
+
 /*
  * The call of __fentry__ that -pg puts before all else (after endbr64) leaves
  * every register as it is.
@@ -347,6 +357,9 @@ static bool add_code(struct function *function, const cs_insn *instruction)
 		.flow = (uint8_t)flow,
 		.jump = NO_JUMP,
 	};
+	/* Code may leave there one day. */
+	if (is_patched(finder, instruction))
+		added->flow = MAYBE;
 	/* The kernel's warnings are traps that it comes back from. */
 	if (instruction->id == X86_INS_UD2 &&
 	    sites_kind(finder->image) != SITES_PROGRAM)
@@ -801,8 +814,6 @@ static enum result fixed_operand(struct walk *walk, const cs_insn *insn,
 
 	if (!sites_relocation_at(image, insn->address, insn->size, &symbol,
 				 &value)) {
-		if (sites_kind(image) == SITES_MODULE)
-			return UNKNOWN;
 		return fixed(walk, address, goal, found);
 	}
 	if (symbol) {
@@ -1571,4 +1582,208 @@ bool sites_follow(struct function *function, uint64_t address, int reg,
 	if (found->how == SITES_BY_VARIABLE)
 		found->how = SITES_BY_CODE;
 	return true;
+}
+
+/* ------------------------------------------------------------------------ */
+/* What points.c asks of the code                                            */
+
+/* Whether an instruction begins what other code jumps to. */
+static bool is_target(const struct function *function, size_t index)
+{
+	return function->code[index].jump != NO_JUMP;
+}
+
+size_t sites_before(struct function *function, uint64_t call,
+		    uint64_t *addresses, size_t most)
+{
+	size_t index, count = 0;
+
+	if (!disassemble(function) || !find_instruction(function, call, &index))
+		return 0;
+	while (count < most) {
+		addresses[count++] = function->code[index].address;
+		if (is_target(function, index) ||
+		    !falls_through(function, index) ||
+		    function->code[index - 1].flow != NEXT)
+			break;
+		index--;
+	}
+	return count;
+}
+
+size_t sites_behind(struct function *function, uint64_t after, bool result,
+		    uint64_t *addresses, size_t most)
+{
+	size_t index, count = 0;
+
+	if (!disassemble(function) ||
+	    !find_instruction(function, after, &index))
+		return 0;
+	/* Who jumps there has not made the call. */
+	while (count < most && !is_target(function, index)) {
+		addresses[count++] = function->code[index].address;
+		if (function->code[index].flow != NEXT ||
+		    (result && changes(function, index, false, REG_RAX, 0)) ||
+		    index + 1 >= function->code_count ||
+		    !falls_through(function, index + 1))
+			break;
+		index++;
+	}
+	return count;
+}
+
+/* A register that holds the origin's value at an instruction. */
+static bool find_holder(struct function *function, size_t index,
+			const struct origin *wanted, struct sites_reach *reach)
+{
+	static const unsigned char order[] = { 3, 6, 12, 13, 14, 15, 5, 0,
+					       1, 2, 4,	 8,  9,	 10, 11 };
+
+	for (size_t i = 0; i < sizeof(order); i++) {
+		struct origin origin =
+			origin_from(function, index, false, order[i], 0);
+
+		if (!same_origin(wanted, &origin))
+			continue;
+		reach->base = SITES_REGISTER;
+		reach->reg = order[i];
+		reach->offset = wanted->added - origin.added;
+		return true;
+	}
+	return false;
+}
+
+/* The same for the frame's slots that the function stores to. */
+static bool find_slot(struct function *function, size_t index,
+		      const struct origin *wanted, struct sites_reach *reach)
+{
+	uint64_t address = function->code[index].address;
+	int64_t tried[16];
+	size_t count = 0;
+
+	for (size_t i = 0; i < function->code_count && count < 16; i++) {
+		struct instruction *at = &function->code[i];
+		struct origin origin;
+		bool again = false;
+		int64_t base;
+
+		if (!at->examined || !at->stores || at->store_bytes != 8 ||
+		    at->stores_indexed)
+			continue;
+		for (size_t j = 0; j < count; j++)
+			again |= tried[j] == at->slot;
+		if (again)
+			continue;
+		tried[count++] = at->slot;
+		origin = origin_from(function, index, true, 0, at->slot);
+		if (!same_origin(wanted, &origin) ||
+		    !sites_slot(function, address, REG_RSP, 0, &base))
+			continue;
+		reach->base = SITES_REGISTER;
+		reach->reg = REG_RSP;
+		reach->offset = at->slot - base;
+		reach->loaded = true;
+		reach->then = wanted->added - origin.added;
+		return true;
+	}
+	return false;
+}
+
+/* The fixed address that an instruction puts into a register. */
+static bool fixed_value(struct function *function, size_t index,
+			uint64_t *address)
+{
+	struct sites_image *image = function->finder->image;
+	const cs_insn *insn = decode(function, index);
+	const cs_x86_op *from;
+	const char *symbol;
+	bool relative;
+
+	if (!insn || insn->detail->x86.op_count != 2)
+		return false;
+	from = &insn->detail->x86.operands[1];
+	relative = insn->id == X86_INS_LEA && from->mem.base == X86_REG_RIP &&
+		   from->mem.index == X86_REG_INVALID;
+	if (!relative &&
+	    ((insn->id != X86_INS_MOV && insn->id != X86_INS_MOVABS) ||
+	     from->type != X86_OP_IMM))
+		return false;
+	if (sites_relocation_at(image, insn->address, insn->size, &symbol,
+				address)) {
+		/* Another file's symbol is anywhere. */
+		if (symbol)
+			return false;
+		if (relative)
+			*address += insn->address + insn->size -
+				    sites_relocation_place(image, insn->address,
+							   insn->size);
+		return true;
+	}
+	*address = relative ? insn->address + insn->size +
+				      (uint64_t)from->mem.disp :
+			      (uint64_t)from->imm;
+	/* A per-CPU variable's is only the begin of its address. */
+	return sites_kind(image) == SITES_MODULE ||
+	       *address >> 32 == 0xffffffff;
+}
+
+/*
+ * What is loaded from register + offset, where that register's value can still
+ * be had: read again what the source reads.
+ */
+static bool find_load(struct function *function, size_t index,
+		      const struct origin *wanted, struct sites_reach *reach)
+{
+	const cs_insn *insn = decode(function, wanted->index);
+	const cs_x86_op *from;
+	struct origin base;
+	int64_t offset;
+	int reg;
+
+	if (!insn || insn->id != X86_INS_MOV)
+		return false;
+	from = &insn->detail->x86.operands[1];
+	if (from->type != X86_OP_MEM || from->size != 8 ||
+	    from->mem.index != X86_REG_INVALID ||
+	    from->mem.segment != X86_REG_INVALID)
+		return false;
+	offset = from->mem.disp;
+	reg = whole_register(from->mem.base);
+	if (reg < 0)
+		return false;
+	base = origin_from(function, wanted->index, false, reg, 0);
+	if ((base.what != ORIGIN_MADE && base.what != ORIGIN_HERE) ||
+	    !find_holder(function, index, &base, reach))
+		return false;
+	reach->offset += offset;
+	reach->loaded = true;
+	reach->then = wanted->added;
+	return true;
+}
+
+bool sites_reach_at(struct function *function, uint64_t call, uint64_t address,
+		    struct sites_reach *reach)
+{
+	struct origin wanted;
+	size_t index, from;
+
+	memset(reach, 0, sizeof(*reach));
+	if (!disassemble(function) ||
+	    !find_instruction(function, address, &index) ||
+	    !find_instruction(function, call, &from))
+		return false;
+	wanted = origin_from(function, from, false, REG_RDI, 0);
+	if (wanted.what == ORIGIN_MADE &&
+	    fixed_value(function, wanted.index, &reach->address)) {
+		reach->base = SITES_FIXED;
+		reach->address += (uint64_t)wanted.added;
+		return true;
+	}
+	if (wanted.what != ORIGIN_MADE && wanted.what != ORIGIN_HERE)
+		return false;
+	if (find_holder(function, index, &wanted, reach) ||
+	    find_slot(function, index, &wanted, reach))
+		return true;
+	return wanted.what == ORIGIN_MADE &&
+	       find_load(function, index, &wanted, reach);
 }

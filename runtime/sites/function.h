@@ -122,6 +122,8 @@ struct found {
 	enum sites_how how;
 	struct sites_path path;
 	int scope; /* of the variable whose type it is, -1: none */
+	uint64_t fixed; /* SITES_BY_SYMBOL: the lock's address */
+	const char *declared; /* ... and the variable's file, NULL if unknown */
 };
 
 /* What sites_name_type() has answered before. */
@@ -134,7 +136,26 @@ struct answer {
 };
 
 /* What a whole run needs; the functions are looked at one after the other. */
+/* The code of a function, out-of-line or inlined, in pieces. */
+struct range {
+	uint64_t low, high;
+	int scope;
+};
+
+/* Whether a name is one that stap refuses, as found before. */
+#define REFUSALS 1024
+struct refusal {
+	const char *name;
+	enum sites_refused kind;
+	bool refused;
+};
+
 struct finder {
+	/* points.c's */
+	struct refusal refusals[REFUSALS];
+	uint64_t section_low, section_high;
+	bool section_refused;
+
 	struct sites_image *image;
 	struct sites_error *error;
 	struct sites_strings *strings;
@@ -181,6 +202,10 @@ struct function {
 	size_t jump_count;
 	bool unclear; /* jumps from somewhere to somewhere are not known */
 
+	bool ranges_read;
+	struct range *ranges;
+	size_t range_count;
+
 	/* The last frame that was asked for. */
 	uint64_t frame_low, frame_high;
 	int frame_register;
@@ -226,5 +251,26 @@ bool sites_instruction_before(struct function *function, uint64_t after,
 /* Names the lock whose address is in a register before an instruction. */
 bool sites_follow(struct function *function, uint64_t address, int reg,
 		  const struct goal *goal, struct found *found);
+
+/*
+ * The addresses of a call's basic block, from the call backwards: whoever gets
+ * to one of them makes the call.  How many there are.
+ */
+size_t sites_before(struct function *function, uint64_t call,
+		    uint64_t *addresses, size_t most);
+/*
+ * Those from behind the call on: whoever gets to one of them has made it.  With
+ * `result', only as long as rax still has what the call returned.
+ */
+size_t sites_behind(struct function *function, uint64_t after, bool result,
+		    uint64_t *addresses, size_t most);
+/* How the lock of a call can be had at an address of its basic block. */
+bool sites_reach_at(struct function *function, uint64_t call, uint64_t address,
+		    struct sites_reach *reach);
+
+/* points.c */
+bool sites_find_points(struct function *function,
+		       const struct sites_operation *operation,
+		       struct sites_call *call);
 
 #endif

@@ -37,6 +37,7 @@ bool sites_global_add(struct sites_globals *globals, Dwarf_Die *variable,
 	if (!global.name || !sites_type_of(variable, &global.type))
 		return true;
 	global.typed = true;
+	global.file = dwarf_decl_file(variable);
 	global.size = sites_size_of(&global.type);
 	/* `struct foo array[]' has its size in the symbol table only. */
 	return add(globals, &global, error);

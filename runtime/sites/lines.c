@@ -63,8 +63,8 @@ void sites_refused_done(struct sites_image *image)
 }
 
 /* Whether stap refuses a name; a name that is not there is not refused. */
-static bool refused(struct sites_image *image, enum sites_refused kind,
-		    const char *name)
+bool sites_name_refused(struct sites_image *image, enum sites_refused kind,
+			const char *name)
 {
 	return name && regexec(&image->refused[kind], name, 0, NULL, 0) == 0;
 }
@@ -255,7 +255,8 @@ static bool scope_allowed(struct sites_image *image, uint64_t address,
 	if (!count)
 		allowed = sites_fail(why, "0x%llx is in no function",
 				     (unsigned long long)address);
-	else if (refused(image, SITES_REFUSED_FUNCTION, scopes[0].function))
+	else if (sites_name_refused(image, SITES_REFUSED_FUNCTION,
+				    scopes[0].function))
 		allowed = sites_fail(
 			why, "0x%llx is in %s, which stap does not probe",
 			(unsigned long long)address, scopes[0].function);
@@ -274,12 +275,12 @@ bool sites_can_probe(struct sites_image *image, uint64_t address,
 	if (!file)
 		return sites_fail(why, "0x%llx begins no row of the line table",
 				  (unsigned long long)address);
-	if (refused(image, SITES_REFUSED_SECTION, section))
+	if (sites_name_refused(image, SITES_REFUSED_SECTION, section))
 		return sites_fail(
 			why,
 			"0x%llx is in section %s, which stap does not probe",
 			(unsigned long long)address, section);
-	if (refused(image, SITES_REFUSED_FILE, file))
+	if (sites_name_refused(image, SITES_REFUSED_FILE, file))
 		return sites_fail(
 			why, "0x%llx is in file %s, which stap does not probe",
 			(unsigned long long)address, file);

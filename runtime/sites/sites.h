@@ -136,12 +136,32 @@ bool sites_can_probe(struct sites_image *image, uint64_t address,
 /* ------------------------------------------------------------------------ */
 /* symbols.c: the symbol table                                               */
 
+/* The section that has an address in memory, and its range; NULL if none. */
+const char *sites_section(struct sites_image *image, uint64_t address,
+			  struct sites_range *range);
+
+/* False if there is no such symbol. */
+bool sites_symbol_address(struct sites_image *image, const char *name,
+			  uint64_t *address);
+
+/*
+ * The name of a function in a range that no other symbol of the file has; what
+ * the loader made of its address tells where the range is.  NULL if none.
+ */
+const char *sites_anchor(struct sites_image *image,
+			 const struct sites_range *range, uint64_t *address);
+
 /* A per-CPU variable. */
 struct sites_percpu {
 	const char *name;
 	uint64_t offset; /* in the per-CPU area */
 	uint64_t size;
 };
+
+/*
+ * Where per-CPU variables have their addresses; false if there are none.
+ */
+bool sites_percpu_area(struct sites_image *image, struct sites_range *area);
 
 /*
  * The per-CPU variables that are large enough to hold a lock, by ascending
@@ -169,6 +189,13 @@ enum sites_lock_kind {
 	SITES_LOCK_KINDS, /* how many there are */
 };
 
+/* What a call returns when it has taken the lock. */
+enum sites_success {
+	SITES_ALWAYS, /* nothing that says so: it always has */
+	SITES_NONZERO,
+	SITES_ZERO,
+};
+
 /* How the name of a call's lock was found. */
 enum sites_how {
 	SITES_UNKNOWN, /* it was not: the name is "?" */
@@ -178,6 +205,29 @@ enum sites_how {
 	SITES_BY_POINTER, /* the name is that of a pointer to the lock */
 	SITES_BY_PLACE, /* another call made from the same place in the source */
 	SITES_HOWS, /* how many there are */
+};
+
+/* Where the address of a lock is when a probe is hit. */
+struct sites_reach {
+	enum { SITES_NOWHERE, SITES_FIXED, SITES_REGISTER } base;
+	uint64_t address; /* SITES_FIXED: the lock */
+	int reg; /* else its number in DWARF: rax 0, rdx 1, rcx 2, rbx 3, … */
+	int64_t offset; /* lock = register + offset, */
+	bool loaded; /* or, then, */
+	int64_t then; /* lock = *(register + offset) + then */
+};
+
+/* A place for a probe. */
+struct sites_point {
+	enum {
+		SITES_NOT_ASKED, /* SITES_POINTS was not given */
+		SITES_GOOD,
+		SITES_NO_BLOCK, /* other code gets there too */
+		SITES_NO_ROW, /* stap accepts no address there */
+		SITES_NO_LOCK, /* the lock's address is not known there */
+	} state;
+	uint64_t address;
+	struct sites_reach reach;
 };
 
 /* A call of a lock function. */
@@ -191,6 +241,12 @@ struct sites_call {
 	enum sites_how how;
 	const char *called; /* the lock function */
 	const char *name; /* the lock's NAME, "?" if unknown */
+	/*
+	 * SITES_BY_SYMBOL: the lock's address, in a per-CPU variable that in
+	 * the section, and the file that has the variable; else 0 and NULL.
+	 */
+	uint64_t fixed;
+	const char *declared;
 	const char *function; /* the out-of-line function that it is in */
 	const char *file; /* the source line with the operation, outside of */
 	int line; /* the lock headers; "?" and 0 if unknown */
@@ -200,6 +256,15 @@ struct sites_call {
 	 */
 	const struct sites_scope *chain;
 	size_t chain_count;
+	/*
+	 * The last address before the call, and the first one behind it, that
+	 * can be probed; they are in the call's basic block, so nobody gets to
+	 * them who does not make the call.  Behind a call that may fail, rax
+	 * still has what it returned: see `success'.
+	 */
+	struct sites_point before;
+	struct sites_point behind;
+	enum sites_success success;
 };
 
 struct sites_calls {
@@ -209,12 +274,17 @@ struct sites_calls {
 	struct sites_strings *strings; /* what the names live in */
 };
 
+/* What sites_calls() is to look for beside the names; each takes time. */
+enum sites_ask {
+	SITES_POINTS = 1, /* where probes can be put */
+};
+
 /*
  * Every call of a lock function, from the debug information's call sites
  * (which compilers write when they optimise).
  */
-bool sites_calls(struct sites_image *image, struct sites_calls *calls,
-		 struct sites_error *error);
+bool sites_calls(struct sites_image *image, unsigned int ask,
+		 struct sites_calls *calls, struct sites_error *error);
 
 void sites_calls_free(struct sites_calls *calls);
 

@@ -84,17 +84,13 @@ void sites_call_place(Dwarf_Die *unit, Dwarf_Die *die, const char **file,
 
 /* lines.c */
 
+/* Whether stap refuses to probe what has a name (NULL: it does not). */
+bool sites_name_refused(struct sites_image *image, enum sites_refused kind,
+			const char *name);
 bool sites_refused_init(struct sites_image *image, struct sites_error *error);
 void sites_refused_done(struct sites_image *image);
 
 /* operations.c */
-
-/* What a call returns when it has taken the lock. */
-enum sites_success {
-	SITES_ALWAYS, /* nothing that says so: it always has */
-	SITES_NONZERO,
-	SITES_ZERO,
-};
 
 struct sites_operation {
 	const char *name;
@@ -194,6 +190,7 @@ struct sites_global {
 	uint64_t address;
 	uint64_t size;
 	const char *name;
+	const char *file; /* where it is declared, or NULL */
 	bool typed;
 	Dwarf_Die type;
 };

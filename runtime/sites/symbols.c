@@ -84,6 +84,127 @@ const char *sites_section_at(struct sites_image *image, uint64_t address)
 	return elf_strptr(image->elf, names, header.sh_name);
 }
 
+const char *sites_section(struct sites_image *image, uint64_t address,
+			  struct sites_range *range)
+{
+	GElf_Shdr header;
+
+	range->low = range->high = 0;
+	if (!section_at(image, address, &header))
+		return NULL;
+	range->low = header.sh_addr;
+	range->high = header.sh_addr + header.sh_size;
+	return sites_section_at(image, address);
+}
+
+/* Where a symbol is in memory; those of sections are relative in a module. */
+static bool symbol_address(struct sites_image *image,
+			   const struct sites_symbol *symbol, uint64_t *address)
+{
+	Elf_Scn *section;
+	GElf_Shdr header;
+
+	*address = symbol->sym.st_value;
+	if (image->kind != SITES_MODULE)
+		return true;
+	section = elf_getscn(image->symbols, symbol->section);
+	if (!section || !gelf_getshdr(section, &header))
+		return false;
+	*address += header.sh_addr;
+	return true;
+}
+
+struct wanted {
+	struct sites_image *image;
+	const char *name;
+	uint64_t address;
+	bool found;
+};
+
+static bool is_wanted(const struct sites_symbol *symbol, void *argument)
+{
+	struct wanted *wanted = argument;
+
+	if (symbol->section == SHN_UNDEF ||
+	    strcmp(symbol->name, wanted->name) != 0 ||
+	    !symbol_address(wanted->image, symbol, &wanted->address))
+		return true;
+	wanted->found = true;
+	return false;
+}
+
+bool sites_symbol_address(struct sites_image *image, const char *name,
+			  uint64_t *address)
+{
+	struct wanted wanted = { .image = image, .name = name };
+	struct sites_error error;
+
+	if (!sites_each_symbol(image, is_wanted, &wanted, &error) ||
+	    !wanted.found)
+		return false;
+	*address = wanted.address;
+	return true;
+}
+
+struct anchors {
+	struct sites_image *image;
+	struct sites_range range;
+	const char *tried; /* NULL: any name that comes after `after' */
+	size_t count; /* symbols of that name */
+	size_t skip;
+	uint64_t address;
+};
+
+static bool count_name(const struct sites_symbol *symbol, void *argument)
+{
+	struct anchors *anchors = argument;
+
+	anchors->count += strcmp(symbol->name, anchors->tried) == 0;
+	return anchors->count < 2;
+}
+
+static bool next_function(const struct sites_symbol *symbol, void *argument)
+{
+	struct anchors *anchors = argument;
+	uint64_t address;
+
+	if (GELF_ST_TYPE(symbol->sym.st_info) != STT_FUNC ||
+	    symbol->section == SHN_UNDEF ||
+	    !symbol_address(anchors->image, symbol, &address) ||
+	    address < anchors->range.low || address >= anchors->range.high ||
+	    strchr(symbol->name, '.'))
+		return true;
+	if (anchors->count++ < anchors->skip)
+		return true;
+	anchors->tried = symbol->name;
+	anchors->address = address;
+	return false;
+}
+
+/* One of the first few names is unique: statics of one name are rare. */
+const char *sites_anchor(struct sites_image *image,
+			 const struct sites_range *range, uint64_t *address)
+{
+	struct anchors anchors = { .image = image, .range = *range };
+	struct sites_error error;
+
+	for (anchors.skip = 0; anchors.skip < 16; anchors.skip++) {
+		anchors.tried = NULL;
+		anchors.count = 0;
+		if (!sites_each_symbol(image, next_function, &anchors,
+				       &error) ||
+		    !anchors.tried)
+			return NULL;
+		anchors.count = 0;
+		if (sites_each_symbol(image, count_name, &anchors, &error) &&
+		    anchors.count == 1) {
+			*address = anchors.address;
+			return anchors.tried;
+		}
+	}
+	return NULL;
+}
+
 bool sites_section_named(struct sites_image *image, const char *name,
 			 uint64_t *begin, uint64_t *end)
 {
@@ -207,6 +328,12 @@ static bool find_percpu(struct sites_image *image, size_t *index,
 	return false;
 }
 
+bool sites_percpu_area(struct sites_image *image, struct sites_range *area)
+{
+	return sites_section_named(image, ".data..percpu", &area->low,
+				   &area->high);
+}
+
 bool sites_percpu(struct sites_image *image, struct sites_percpu **list,
 		  size_t *count, struct sites_error *error)
 {
@@ -249,7 +376,12 @@ const unsigned char *sites_code_at(struct sites_image *image, uint64_t address,
 		image->code = NULL;
 		if (!section || header->sh_type == SHT_NOBITS)
 			return NULL;
-		image->code = elf_rawdata(section, NULL);
+		/*
+		 * Not elf_rawdata: libdwfl has put a module's absolute
+		 * addresses into the sections, and taken their relocations
+		 * away.
+		 */
+		image->code = elf_getdata(section, NULL);
 		if (!image->code || !image->code->d_buf) {
 			image->code = NULL;
 			return NULL;

@@ -448,6 +448,10 @@ bool sites_name_address(struct function *function, uint64_t address,
 	sites_path_add(&found->path, global->name);
 	if (goal->steps > 1)
 		found->how = SITES_BY_VARIABLE;
+	if (goal->steps == 1) {
+		found->fixed = address + (uint64_t)goal->offset[0];
+		found->declared = global->file;
+	}
 	if (global->typed) {
 		type = global->type;
 		return reach(&type, offset, goal, 0, found);

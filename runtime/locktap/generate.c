@@ -1,0 +1,881 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/* Writes an image's lock calls as a tapset: the probes, and the name table. */
+#include <config.h>
+
+#include <ctype.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "generate.h"
+
+/* ------------------------------------------------------------------------ */
+/* The name table                                                            */
+
+/* Where a name is in the table's text. */
+struct text {
+	const char *name;
+	size_t offset;
+};
+
+struct texts {
+	struct text *list;
+	size_t count;
+	size_t bytes;
+};
+
+static int compare_text(const void *left, const void *right)
+{
+	return strcmp(((const struct text *)left)->name,
+		      ((const struct text *)right)->name);
+}
+
+/* What a C string may hold as it is. */
+static bool is_plain(const char *name)
+{
+	return strspn(name,
+		      "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
+		      "0123456789_.$[]") == strlen(name);
+}
+
+/* Only who takes a lock can wait for it; a jump leaves no return address. */
+static bool may_wait(const struct sites_call *call)
+{
+	return call->how != SITES_UNKNOWN && call->op != SITES_UNLOCK &&
+	       !call->tail && is_plain(call->name);
+}
+
+static bool read_texts(struct texts *texts, const struct sites_calls *calls)
+{
+	size_t kept = 0;
+
+	texts->list = calloc(calls->count + 1, sizeof(*texts->list));
+	if (!texts->list)
+		return false;
+	for (size_t i = 0; i < calls->count; i++)
+		if (may_wait(&calls->list[i]))
+			texts->list[texts->count++].name = calls->list[i].name;
+	qsort(texts->list, texts->count, sizeof(*texts->list), compare_text);
+	texts->bytes = 1; /* offset 0 is the empty name */
+	for (size_t i = 0; i < texts->count; i++) {
+		if (kept &&
+		    !compare_text(&texts->list[kept - 1], &texts->list[i]))
+			continue;
+		texts->list[kept].name = texts->list[i].name;
+		texts->list[kept].offset = texts->bytes;
+		texts->bytes += strlen(texts->list[kept++].name) + 1;
+	}
+	texts->count = kept;
+	return true;
+}
+
+static size_t text_offset(const struct texts *texts, const char *name)
+{
+	struct text key = { .name = name };
+	const struct text *found = bsearch(&key, texts->list, texts->count,
+					   sizeof(key), compare_text);
+
+	return found ? found->offset : 0;
+}
+
+struct pair {
+	uint64_t address;
+	size_t text;
+};
+
+static int compare_pairs(const void *left, const void *right)
+{
+	const struct pair *a = left, *b = right;
+
+	return a->address < b->address ? -1 : a->address > b->address;
+}
+
+/* Addresses in a range, from its begin, with the offset of the name's text. */
+static size_t write_pairs(FILE *out, const char *what, const char *tag,
+			  size_t number, struct pair *pairs, size_t pair_count,
+			  uint64_t from)
+{
+	size_t written = 0;
+
+	if (pair_count)
+		qsort(pairs, pair_count, sizeof(*pairs), compare_pairs);
+	fprintf(out, "static const unsigned int lk_%s_%s_%zu[][2] = {\n", what,
+		tag, number);
+	for (size_t i = 0; i < pair_count; i++) {
+		if (i && pairs[i].address == pairs[i - 1].address)
+			continue;
+		fprintf(out, "\t{ 0x%" PRIx64 ", %zu },\n",
+			pairs[i].address - from, pairs[i].text);
+		written++;
+	}
+	/* C has no empty arrays. */
+	if (!written)
+		fputs("\t{ 0, 0 },\n", out);
+	fputs("};\n", out);
+	return written;
+}
+
+/* One section's part: where it is found at run time, and its addresses. */
+struct part {
+	const char *anchor;
+	uint64_t anchor_at;
+	struct sites_range range;
+};
+
+static size_t write_sites(FILE *out, const struct sites_calls *calls,
+			  const struct texts *texts, const struct part *part,
+			  const char *tag, size_t number, struct pair *pairs)
+{
+	size_t pair_count = 0;
+
+	for (size_t i = 0; i < calls->count; i++) {
+		const struct sites_call *call = &calls->list[i];
+
+		if (may_wait(call) && call->after > part->range.low &&
+		    call->after <= part->range.high)
+			pairs[pair_count++] =
+				(struct pair){ call->after,
+					       text_offset(texts, call->name) };
+	}
+	return write_pairs(out, "sites", tag, number, pairs, pair_count,
+			   part->range.low);
+}
+
+/* Locks at fixed addresses, in a range or (not) in it. */
+static size_t write_fixed(FILE *out, const struct sites_calls *calls,
+			  const struct texts *texts, const char *what,
+			  const char *tag, size_t number,
+			  const struct sites_range *range, struct pair *pairs)
+{
+	size_t pair_count = 0;
+
+	for (size_t i = 0; i < calls->count; i++) {
+		const struct sites_call *call = &calls->list[i];
+
+		if (may_wait(call) && call->fixed &&
+		    call->fixed >= range->low && call->fixed < range->high)
+			pairs[pair_count++] =
+				(struct pair){ call->fixed,
+					       text_offset(texts, call->name) };
+	}
+	return write_pairs(out, what, tag, number, pairs, pair_count,
+			   range->low);
+}
+
+static void write_text(FILE *out, const struct texts *texts, const char *tag)
+{
+	fprintf(out, "static const char lk_text_%s[] = \"\\0\"\n", tag);
+	for (size_t i = 0; i < texts->count; i++)
+		fprintf(out, "\t\"%s\\0\"\n", texts->list[i].name);
+	fputs("\t;\n", out);
+}
+
+static void write_part(FILE *out, struct sites_image *image,
+		       const struct sites_calls *calls,
+		       const struct texts *texts, const struct part *part,
+		       const char *tag, size_t number, struct pair *pairs,
+		       FILE *table)
+{
+	struct sites_range percpu = { 0, 0 }, data = { 0, 0 };
+	size_t sites, fixed, per_cpu;
+
+	/* A module's variables have their symbols. */
+	if (sites_kind(image) == SITES_KERNEL) {
+		sites_percpu_area(image, &percpu);
+		data.low = part->range.low;
+		data.high = UINT64_MAX;
+	}
+	sites = write_sites(out, calls, texts, part, tag, number, pairs);
+	fixed = write_fixed(out, calls, texts, "fixed", tag, number, &data,
+			    pairs);
+	per_cpu = write_fixed(out, calls, texts, "per_cpu", tag, number,
+			      &percpu, pairs);
+	fprintf(table,
+		"\t{ (unsigned long)\"%s%s%s\", 0x%" PRIx64 "ul, 0x%" PRIx64
+		"ul, (unsigned long)lk_text_%s,\n"
+		"\t  (unsigned long)lk_sites_%s_%zu, %zu,"
+		" (unsigned long)lk_fixed_%s_%zu, %zu,\n"
+		"\t  (unsigned long)lk_per_cpu_%s_%zu, %zu },\n",
+		sites_kind(image) == SITES_KERNEL ? "" : tag,
+		sites_kind(image) == SITES_KERNEL ? "" : ":", part->anchor,
+		part->anchor_at, part->range.low, tag, tag, number, sites, tag,
+		number, fixed, tag, number, per_cpu);
+}
+
+/* The next section with lock calls, from an address on. */
+static bool next_part(struct sites_image *image,
+		      const struct sites_calls *calls, uint64_t from,
+		      struct part *part)
+{
+	for (size_t i = 0; i < calls->count; i++) {
+		const struct sites_call *call = &calls->list[i];
+
+		if (call->address < from || !may_wait(call) ||
+		    !sites_section(image, call->address, &part->range))
+			continue;
+		part->anchor =
+			sites_anchor(image, &part->range, &part->anchor_at);
+		if (part->anchor)
+			return true;
+		from = part->range.high;
+	}
+	return false;
+}
+
+static size_t write_parts(FILE *out, struct sites_image *image,
+			  const struct sites_calls *calls,
+			  const struct texts *texts, const char *tag,
+			  struct pair *pairs, FILE *table)
+{
+	struct part part = { .anchor = "_stext" };
+	uint64_t from = 0;
+	size_t number = 0;
+
+	/* The kernel is moved as a whole. */
+	if (sites_kind(image) == SITES_KERNEL) {
+		if (!sites_symbol_address(image, "_stext", &part.anchor_at))
+			return 0;
+		part.range.low = part.anchor_at;
+		part.range.high = UINT64_MAX;
+		write_part(out, image, calls, texts, &part, tag, 0, pairs,
+			   table);
+		return 1;
+	}
+	while (next_part(image, calls, from, &part)) {
+		write_part(out, image, calls, texts, &part, tag, number++,
+			   pairs, table);
+		from = part.range.high;
+	}
+	return number;
+}
+
+bool generate_names(FILE *out, struct sites_image *image,
+		    const struct sites_calls *calls, const char *tag)
+{
+	struct pair *pairs = calloc(calls->count + 1, sizeof(*pairs));
+	struct texts texts = { 0 };
+	char *rows = NULL;
+	size_t bytes = 0, parts = 0;
+	FILE *table = open_memstream(&rows, &bytes);
+	bool done = pairs && table && read_texts(&texts, calls);
+
+	if (done) {
+		fputs("\n%{\n/* The locks that are waited for, by return address. */\n",
+		      out);
+		write_text(out, &texts, tag);
+		parts = write_parts(out, image, calls, &texts, tag, pairs,
+				    table);
+	}
+	if (table && fclose(table) != 0)
+		done = false;
+	if (done) {
+		fprintf(out,
+			"static unsigned long lk_names_%s[][10] = {\n%s\t{ 0 }\n};\n%%}\n",
+			tag, rows);
+		fprintf(out,
+			"function __lk_names_%s:long() %%{ /* pure */\n"
+			"\tSTAP_RETVALUE = (long)lk_names_%s;\n%%}\n"
+			"function __lk_names_nr_%s:long() %%{ /* pure */\n"
+			"\tSTAP_RETVALUE = %zu;\n%%}\n"
+			"function __lk_is_named_%s:long(name:string) {\n"
+			"\treturn __lk_is_named(__lk_names_%s(), %zu, name)\n}\n",
+			tag, tag, tag, parts, tag, tag, parts);
+	}
+	free(rows);
+	free(texts.list);
+	free(pairs);
+	return done;
+}
+
+/* ------------------------------------------------------------------------ */
+/* Probes                                                                    */
+
+enum event { ACQUIRE, ACQUIRED, RELEASE, TRYFAIL, EVENTS };
+
+static const char *const event_names[EVENTS] = { "acquire", "acquired",
+						 "release", "tryfail" };
+
+/* One probe address of one lock variable's operation. */
+struct entry {
+	enum sites_lock_kind kind;
+	char *name; /* without [] */
+	bool in_variable; /* a fixed address, not an object's member */
+	const char *declared; /* of several variables of one name, else NULL */
+	enum event event;
+	char mode;
+	enum sites_success test; /* what rax has to be */
+	const struct sites_point *point; /* NULL: cannot be armed */
+	size_t group; /* number of the alias it is in */
+};
+
+struct entries {
+	struct entry *list;
+	size_t count;
+	size_t room;
+};
+
+/* The name in a probe point: without the [] of arrays. */
+static char *plain_name(const char *name)
+{
+	char *plain = malloc(strlen(name) + 1), *to = plain;
+
+	if (!plain)
+		return NULL;
+	for (; *name; name++)
+		if (*name != '[' && *name != ']')
+			*to++ = *name;
+	*to = '\0';
+	return plain;
+}
+
+/* Whether each part of the name is an identifier. */
+static bool can_be_point(const char *name)
+{
+	bool begins = true;
+
+	for (; *name; name++) {
+		if (*name == '.') {
+			if (begins)
+				return false;
+			begins = true;
+			continue;
+		}
+		if (!isalpha((unsigned char)*name) && *name != '_' &&
+		    (begins || !isdigit((unsigned char)*name)))
+			return false;
+		begins = false;
+	}
+	return !begins;
+}
+
+static bool add(struct entries *entries, const struct entry *entry)
+{
+	if (entries->count == entries->room) {
+		size_t room = entries->room ? 2 * entries->room : 1024;
+		struct entry *list =
+			reallocarray(entries->list, room, sizeof(*list));
+
+		if (!list)
+			return false;
+		entries->list = list;
+		entries->room = room;
+	}
+	entries->list[entries->count] = *entry;
+	entries->list[entries->count].name = strdup(entry->name);
+	return entries->list[entries->count++].name != NULL;
+}
+
+static const struct sites_point *good(const struct sites_point *point)
+{
+	return point->state == SITES_GOOD ? point : NULL;
+}
+
+static enum sites_success opposite(enum sites_success success)
+{
+	return success == SITES_ZERO ? SITES_NONZERO : SITES_ZERO;
+}
+
+static bool add_call(struct entries *entries, const struct sites_call *call,
+		     const char *name)
+{
+	struct entry entry = {
+		.kind = call->kind,
+		.name = (char *)name,
+		.in_variable = call->how == SITES_BY_SYMBOL,
+		.declared = call->declared,
+		.mode = call->mode,
+		.event = RELEASE,
+	};
+
+	switch (call->op) {
+	case SITES_UNLOCK:
+		entry.point = good(&call->before);
+		if (!entry.point)
+			entry.point = good(&call->behind);
+		return add(entries, &entry);
+	case SITES_LOCK:
+	case SITES_TRYLOCK:
+		entry.event = ACQUIRE;
+		entry.point = good(&call->before);
+		if (!add(entries, &entry))
+			return false;
+		entry.event = ACQUIRED;
+		entry.point = good(&call->behind);
+		entry.test = call->success;
+		if (!add(entries, &entry))
+			return false;
+		if (call->op == SITES_LOCK)
+			return true;
+		entry.event = TRYFAIL;
+		entry.test = opposite(call->success);
+		return add(entries, &entry);
+	default:
+		return true;
+	}
+}
+
+static bool collect(struct entries *entries, const struct sites_calls *calls)
+{
+	for (size_t i = 0; i < calls->count; i++) {
+		const struct sites_call *call = &calls->list[i];
+		char *name;
+		bool added;
+
+		if (call->how == SITES_UNKNOWN)
+			continue;
+		name = plain_name(call->name);
+		if (!name)
+			return false;
+		added = !can_be_point(name) || add_call(entries, call, name);
+		free(name);
+		if (!added)
+			return false;
+	}
+	return true;
+}
+
+static int compare_texts(const char *a, const char *b)
+{
+	if (!a || !b)
+		return !!a - !!b;
+	return strcmp(a, b);
+}
+
+static int compare_names(const struct entry *a, const struct entry *b)
+{
+	if (a->kind != b->kind)
+		return a->kind < b->kind ? -1 : 1;
+	return strcmp(a->name, b->name);
+}
+
+static int compare_reaches(const struct sites_reach *a,
+			   const struct sites_reach *b)
+{
+	if (a->base != b->base)
+		return a->base < b->base ? -1 : 1;
+	if (a->address != b->address)
+		return a->address < b->address ? -1 : 1;
+	if (a->reg != b->reg)
+		return a->reg - b->reg;
+	if (a->offset != b->offset)
+		return a->offset < b->offset ? -1 : 1;
+	if (a->loaded != b->loaded)
+		return a->loaded - b->loaded;
+	if (a->then != b->then)
+		return a->then < b->then ? -1 : 1;
+	return 0;
+}
+
+/* Those that can share an alias come together. */
+static int compare_entries(const void *left, const void *right)
+{
+	const struct entry *a = left, *b = right;
+	int result = compare_names(a, b);
+
+	if (!result)
+		result = (int)a->event - (int)b->event;
+	if (!result)
+		result = compare_texts(a->declared, b->declared);
+	if (!result)
+		result = a->mode - b->mode;
+	if (!result)
+		result = (int)a->test - (int)b->test;
+	if (!result)
+		result = !!b->point - !!a->point;
+	if (!result && a->point)
+		result = compare_reaches(&a->point->reach, &b->point->reach);
+	if (!result && a->point && a->point->address != b->point->address)
+		result = a->point->address < b->point->address ? -1 : 1;
+	return result;
+}
+
+static bool same_group(const struct entry *a, const struct entry *b)
+{
+	return a->point && b->point && !compare_names(a, b) &&
+	       a->event == b->event &&
+	       !compare_texts(a->declared, b->declared) && a->mode == b->mode &&
+	       a->test == b->test &&
+	       !compare_reaches(&a->point->reach, &b->point->reach);
+}
+
+/* Only where one name means several variables does the file matter. */
+static void forget_single_files(struct entries *entries)
+{
+	size_t begin = 0;
+
+	for (size_t i = 0; i <= entries->count; i++) {
+		bool several = false;
+
+		if (i < entries->count && i > begin &&
+		    !compare_names(&entries->list[begin], &entries->list[i]))
+			continue;
+		for (size_t j = begin; j < i; j++)
+			several |= compare_texts(entries->list[begin].declared,
+						 entries->list[j].declared) !=
+				   0;
+		for (size_t j = begin; !several && j < i; j++)
+			entries->list[j].declared = NULL;
+		begin = i;
+	}
+}
+
+/* What the aliases of one image have in common. */
+struct target {
+	struct sites_image *image;
+	const char *tag;
+	const char *module; /* NULL: the kernel */
+	uint64_t stext; /* the kernel's _stext */
+};
+
+/* An address in the file: the kernel's by a symbol, a module's by a section. */
+static void write_fixed_lock(FILE *out, const struct target *target,
+			     uint64_t address)
+{
+	struct sites_range range = { .low = target->stext };
+	const char *section = "_stext";
+
+	if (target->module)
+		section = sites_section(target->image, address, &range);
+	fprintf(out, "__lk_fixed(\"%s\", \"%s\", %" PRId64 ")",
+		target->module ? target->module : "kernel",
+		section ? section : "", (int64_t)(address - range.low));
+}
+
+static void write_lock(FILE *out, const struct target *target,
+		       const struct sites_reach *reach)
+{
+	if (reach->base == SITES_FIXED)
+		write_fixed_lock(out, target, reach->address);
+	else if (reach->loaded)
+		fprintf(out, "__lk_at_loaded(%d, %" PRId64 ", %" PRId64 ")",
+			reach->reg, reach->offset, reach->then);
+	else
+		fprintf(out, "__lk_at(%d, %" PRId64 ")", reach->reg,
+			reach->offset);
+}
+
+static const char *test_text(enum sites_success test)
+{
+	switch (test) {
+	case SITES_NONZERO:
+		return "\tif (!__lk_result())\n\t\tnext\n";
+	case SITES_ZERO:
+		return "\tif (__lk_result())\n\t\tnext\n";
+	default:
+		return "";
+	}
+}
+
+static void write_point(FILE *out, const char *module, uint64_t address)
+{
+	if (module)
+		fprintf(out, "module(\"%s\").", module);
+	else
+		fputs("kernel.", out);
+	fprintf(out, "statement(0x%" PRIx64 ")?", address);
+}
+
+/* The sites that have the lock in the same place, as one alias. */
+static void write_group(FILE *out, const struct target *target,
+			const struct entry *first, const struct entry *end)
+{
+	fprintf(out, "probe __lk_site.%s_%zu = ", target->tag, first->group);
+	for (const struct entry *entry = first; entry < end; entry++) {
+		/* Two calls may share a place, with nothing between them. */
+		if (entry > first &&
+		    entry->point->address == entry[-1].point->address)
+			continue;
+		if (entry > first)
+			fputs(",\n\t", out);
+		write_point(out, target->module, entry->point->address);
+	}
+	fprintf(out, "\n{\n%s\tlock = ", test_text(first->test));
+	write_lock(out, target, &first->point->reach);
+	fprintf(out, "\n\tmode = \"%c\"\n\top = \"%s\"\n%s}\n", first->mode,
+		event_names[first->event],
+		first->event == ACQUIRED ? "\tret = 0\n" : "");
+}
+
+static void write_groups(FILE *out, const struct target *target,
+			 struct entries *entries)
+{
+	size_t begin = 0, groups = 0;
+
+	for (size_t i = 0; i < entries->count; i = begin) {
+		begin = i + 1;
+		if (!entries->list[i].point)
+			continue;
+		while (begin < entries->count &&
+		       same_group(&entries->list[i], &entries->list[begin]))
+			begin++;
+		for (size_t j = i; j < begin; j++)
+			entries->list[j].group = groups;
+		write_group(out, target, &entries->list[i],
+			    &entries->list[begin]);
+		groups++;
+	}
+}
+
+/* A source file's path as part of a probe point. */
+static void write_path(FILE *out, const char *path)
+{
+	for (; *path; path++)
+		putc(isalnum((unsigned char)*path) ? *path : '_', out);
+}
+
+/* Some of the entries of one name, and what they are called. */
+struct variable {
+	const struct entry *first;
+	const struct entry *end;
+	const char
+		*prefix; /* a module's name in front of its variables', or "" */
+	const char *declared; /* only those of this file, NULL: all */
+	const char *tag;
+};
+
+static void write_name(FILE *out, const struct variable *variable)
+{
+	fprintf(out, "probe lock.%s.var.%s%s%s",
+		sites_kind_name(variable->first->kind), variable->prefix,
+		*variable->prefix ? "." : "", variable->first->name);
+	if (variable->declared) {
+		fputs(".at.", out);
+		write_path(out, variable->declared);
+	}
+}
+
+static bool is_in(const struct variable *variable, const struct entry *entry,
+		  unsigned int events)
+{
+	return (events & 1u << entry->event) &&
+	       (!variable->declared ||
+		!compare_texts(variable->declared, entry->declared));
+}
+
+static void count(const struct variable *variable, unsigned int events,
+		  size_t *armed, size_t *unarmed)
+{
+	*armed = *unarmed = 0;
+	for (const struct entry *entry = variable->first; entry < variable->end;
+	     entry++) {
+		if (!is_in(variable, entry, events))
+			continue;
+		if (entry->point)
+			++*armed;
+		else
+			++*unarmed;
+	}
+}
+
+/* The probe of some operations: those of a name, of a file, of a module. */
+static void write_probe(FILE *out, const struct variable *variable,
+			const char *suffix, unsigned int events)
+{
+	size_t armed, unarmed, last = (size_t)-1;
+	const char *before = " = ";
+
+	count(variable, events, &armed, &unarmed);
+	if (!armed)
+		return;
+	write_name(out, variable);
+	fputs(suffix, out);
+	for (const struct entry *entry = variable->first; entry < variable->end;
+	     entry++) {
+		if (!entry->point || entry->group == last ||
+		    !is_in(variable, entry, events))
+			continue;
+		last = entry->group;
+		fprintf(out, "%s__lk_site.%s_%zu", before, variable->tag, last);
+		before = ", ";
+	}
+	if (unarmed)
+		fprintf(out, ", __lk_unarmed.%s_%zu", variable->tag, unarmed);
+	fprintf(out,
+		"\n{\n\tkind = \"%s\"\n\tname = \"%s\"\n"
+		"\tcaller = __lk_site_address()\n}\n",
+		sites_kind_name(variable->first->kind), variable->first->name);
+}
+
+/* The waits of one name's callers. */
+static void write_waits(FILE *out, const struct variable *variable)
+{
+	static const char *const waits[] = { "contention_begin",
+					     "contention_end" };
+	size_t armed, unarmed;
+
+	count(variable, 1u << ACQUIRE, &armed, &unarmed);
+	if (!armed && !unarmed)
+		return;
+	for (size_t i = 0; i < 2; i++) {
+		write_name(out, variable);
+		fprintf(out,
+			".%s = lock.%s.%s\n{\n"
+			"\tif (!__lk_is_named_%s(\"%s\"))\n\t\tnext\n}\n",
+			waits[i], sites_kind_name(variable->first->kind),
+			waits[i], variable->tag, variable->first->name);
+	}
+}
+
+static void write_variable(FILE *out, const struct variable *variable)
+{
+	for (unsigned int event = 0; event < EVENTS; event++) {
+		char suffix[16];
+
+		snprintf(suffix, sizeof(suffix), ".%s", event_names[event]);
+		write_probe(out, variable, suffix, 1u << event);
+	}
+	write_probe(out, variable, "", 1u << ACQUIRED | 1u << RELEASE);
+	/* The callers of one name's variables are not told apart. */
+	if (!variable->declared)
+		write_waits(out, variable);
+}
+
+/* The variables of one name that are told apart by their files. */
+static void write_files(FILE *out, struct variable variable)
+{
+	for (const struct entry *entry = variable.first; entry < variable.end;
+	     entry++) {
+		bool before = false;
+
+		if (!entry->declared)
+			continue;
+		for (const struct entry *other = variable.first; other < entry;
+		     other++)
+			before |= !compare_texts(other->declared,
+						 entry->declared);
+		variable.declared = entry->declared;
+		if (!before)
+			write_variable(out, &variable);
+	}
+}
+
+/* How many sites the probes of a name leave out, each number once. */
+static void note_unarmed(const struct variable *variable, bool *numbers)
+{
+	size_t armed, unarmed;
+
+	for (unsigned int event = 0; event < EVENTS; event++) {
+		count(variable, 1u << event, &armed, &unarmed);
+		numbers[unarmed] = true;
+	}
+	count(variable, 1u << ACQUIRED | 1u << RELEASE, &armed, &unarmed);
+	numbers[unarmed] = true;
+}
+
+/* Calls `each' for every name. */
+static void each_name(const struct entries *entries, struct variable variable,
+		      void (*each)(struct variable *variable, void *argument),
+		      void *argument)
+{
+	size_t begin = 0;
+
+	for (size_t i = 0; i < entries->count; i = begin) {
+		variable.first = &entries->list[i];
+		for (begin = i;
+		     begin < entries->count &&
+		     !compare_names(variable.first, &entries->list[begin]);
+		     begin++)
+			;
+		variable.end = &entries->list[begin];
+		each(&variable, argument);
+	}
+}
+
+static void note_name(struct variable *variable, void *argument)
+{
+	bool *numbers = argument;
+
+	note_unarmed(variable, numbers);
+	for (const struct entry *entry = variable->first; entry < variable->end;
+	     entry++) {
+		struct variable part = *variable;
+
+		part.declared = entry->declared;
+		if (part.declared)
+			note_unarmed(&part, numbers);
+	}
+}
+
+/* The aliases that only count what cannot be armed. */
+static bool write_unarmed(FILE *out, const struct entries *entries,
+			  const char *tag)
+{
+	struct variable variable = { .prefix = "", .tag = tag };
+	bool *numbers = calloc(entries->count + 1, sizeof(*numbers));
+
+	if (!numbers)
+		return false;
+	each_name(entries, variable, note_name, numbers);
+	for (size_t i = 1; i <= entries->count; i++)
+		if (numbers[i])
+			fprintf(out,
+				"probe __lk_unarmed.%s_%zu = __lk_count_unarmed\n"
+				"{\n\t__lk_add_unarmed(%zu)\n\tlock = 0\n"
+				"\tmode = \"?\"\n\top = \"?\"\n\tnext\n}\n",
+				tag, i, i);
+	free(numbers);
+	return true;
+}
+
+struct output {
+	FILE *out;
+	const char *module;
+	struct generated *told;
+};
+
+static void write_one(struct variable *variable, void *argument)
+{
+	struct output *output = argument;
+	size_t armed, unarmed;
+
+	output->told->names++;
+	count(variable, 1u << ACQUIRED | 1u << RELEASE, &armed, &unarmed);
+	output->told->armed += armed;
+	output->told->unarmed += unarmed;
+	write_variable(output->out, variable);
+	write_files(output->out, *variable);
+	/* A module's own variables have its name in front as well. */
+	if (output->module && variable->first->in_variable) {
+		variable->prefix = output->module;
+		write_variable(output->out, variable);
+		write_files(output->out, *variable);
+	}
+}
+
+static void free_entries(struct entries *entries)
+{
+	for (size_t i = 0; i < entries->count; i++)
+		free(entries->list[i].name);
+	free(entries->list);
+}
+
+bool generate_probes(FILE *out, struct sites_image *image,
+		     const struct sites_calls *calls, const char *tag,
+		     const char *module, struct generated *told)
+{
+	struct entries entries = { 0 };
+	struct variable variable = { .prefix = "", .tag = tag };
+	struct output output = { out, module, told };
+	struct target target = { image, tag, module, 0 };
+	bool done;
+
+	memset(told, 0, sizeof(*told));
+	told->calls = calls->count;
+	for (size_t i = 0; i < calls->count; i++)
+		told->named += calls->list[i].how != SITES_UNKNOWN;
+	if (!module)
+		sites_symbol_address(image, "_stext", &target.stext);
+	done = collect(&entries, calls);
+	if (done && entries.count) {
+		qsort(entries.list, entries.count, sizeof(*entries.list),
+		      compare_entries);
+		forget_single_files(&entries);
+		qsort(entries.list, entries.count, sizeof(*entries.list),
+		      compare_entries);
+		write_groups(out, &target, &entries);
+		done = write_unarmed(out, &entries, tag);
+		each_name(&entries, variable, write_one, &output);
+	}
+	free_entries(&entries);
+	return done;
+}
