@@ -83,7 +83,8 @@ bool sites_callee(Dwarf_Die *call, Dwarf_Die *callee)
 	Dwarf_Attribute attribute;
 
 	/* DWARF 5, and what compilers wrote before it. */
-	return (dwarf_attr(call, DW_AT_call_origin, &attribute) ||
+	return call->addr &&
+	       (dwarf_attr(call, DW_AT_call_origin, &attribute) ||
 		dwarf_attr(call, DW_AT_abstract_origin, &attribute)) &&
 	       dwarf_formref_die(&attribute, callee);
 }

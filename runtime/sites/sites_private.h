@@ -179,6 +179,9 @@ const unsigned char *sites_code_at(struct sites_image *image, uint64_t address,
  */
 bool sites_relocation_at(struct sites_image *image, uint64_t address,
 			 size_t size, const char **symbol, uint64_t *value);
+/* Whether it is the place of the symbol's address, and not the symbol's. */
+bool sites_relocation_is_got(struct sites_image *image, uint64_t address,
+			     size_t size);
 /* Where in that range it is put. */
 uint64_t sites_relocation_place(struct sites_image *image, uint64_t address,
 				size_t size);
