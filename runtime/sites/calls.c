@@ -262,15 +262,36 @@ static bool add_unit(struct run *run, Dwarf_Die *die)
 	return true;
 }
 
+/* A unit whose debug information is in a file of its own. */
+static const char *split_name(Dwarf_Die *die)
+{
+	Dwarf_Attribute attribute;
+	const char *name = NULL;
+
+	if (dwarf_attr(die, DW_AT_dwo_name, &attribute) ||
+	    dwarf_attr(die, DW_AT_GNU_dwo_name, &attribute))
+		name = dwarf_formstring(&attribute);
+	return name;
+}
+
 static bool scan_image(struct run *run)
 {
 	struct sites_image *image = run->finder.image;
 	Dwarf_CU *cu = NULL;
-	Dwarf_Die die;
+	Dwarf_Die die, split;
 	int result;
 
 	while ((result = dwarf_get_units(image->dwarf, cu, &cu, NULL, NULL,
-					 &die, NULL)) == 0) {
+					 &die, &split)) == 0) {
+		const char *name = split_name(&die);
+
+		if (name && !split.addr)
+			return sites_fail(
+				run->finder.error,
+				"%s: the debug information is in %s, which cannot be read",
+				image->path, name);
+		if (name)
+			die = split;
 		if (dwarf_tag(&die) != DW_TAG_compile_unit)
 			continue;
 		if (!add_unit(run, &die))
@@ -508,18 +529,16 @@ enum argument {
 	ARGUMENT_FRAME
 };
 
-static enum argument read_value(struct function *function, const Dwarf_Op *ops,
+static enum argument read_value(Dwarf_Attribute *value, const Dwarf_Op *ops,
 				size_t count, uint64_t *address, int *reg,
 				struct goal *goal)
 {
 	enum argument what = ARGUMENT_NONE;
 
-	(void)function;
 	for (size_t i = 0; i < count; i++) {
 		unsigned int atom = ops[i].atom;
 
-		if (!i && atom == DW_OP_addr) {
-			*address = ops[i].number;
+		if (!i && sites_op_address(value, &ops[i], address)) {
 			what = ARGUMENT_ADDRESS;
 		} else if (!i && atom >= DW_OP_breg0 &&
 			   atom < DW_OP_breg0 + REG_COUNT) {
@@ -538,8 +557,7 @@ static enum argument read_value(struct function *function, const Dwarf_Op *ops,
 	return what;
 }
 
-static enum argument first_argument(struct function *function,
-				    const struct call *call, uint64_t *address,
+static enum argument first_argument(const struct call *call, uint64_t *address,
 				    int *reg, struct goal *goal)
 {
 	Dwarf_Die child, die = call->die;
@@ -559,7 +577,7 @@ static enum argument first_argument(struct function *function,
 				 &attribute)) ||
 		    dwarf_getlocation(&attribute, &ops, &count) != 0)
 			return ARGUMENT_NONE;
-		return read_value(function, ops, count, address, reg, goal);
+		return read_value(&attribute, ops, count, address, reg, goal);
 	}
 	return ARGUMENT_NONE;
 }
@@ -571,7 +589,7 @@ static bool name_call(struct function *function, const struct call *call,
 	uint64_t address = 0;
 	int reg = 0;
 
-	switch (first_argument(function, call, &address, &reg, &goal)) {
+	switch (first_argument(call, &address, &reg, &goal)) {
 	case ARGUMENT_ADDRESS:
 		/* In a module another file's symbol has no address here. */
 		if (sites_name_address(function, address, &goal, found))

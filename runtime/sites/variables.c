@@ -501,7 +501,8 @@ bool sites_name_address(struct function *function, uint64_t address,
 	sites_path_add(&found->path, global->name);
 	if (goal->steps == 1) {
 		found->fixed = at;
-		found->declared = global->file;
+		found->declared =
+			global->typed ? sites_decl_file(&global->die) : NULL;
 	}
 	if (global->typed) {
 		type = global->type;
