@@ -1208,11 +1208,13 @@ static enum result stored(struct walk *walk, size_t index, const cs_insn *insn,
 			  int depth)
 {
 	const cs_x86 *x86 = &insn->detail->x86;
-	const cs_x86_op *from = &x86->operands[x86->op_count - 1];
+	const cs_x86_op *from;
 	int reg;
 
-	if (insn->id != X86_INS_MOV && insn->id != X86_INS_PUSH)
+	if ((insn->id != X86_INS_MOV && insn->id != X86_INS_PUSH) ||
+	    !x86->op_count)
 		return UNKNOWN;
+	from = &x86->operands[x86->op_count - 1];
 	if (insn->id == X86_INS_MOV &&
 	    (x86->op_count != 2 || x86->operands[0].size != 8 ||
 	     x86->operands[0].mem.index != X86_REG_INVALID))
@@ -1446,7 +1448,7 @@ static bool see_through(struct walk *walk, size_t index, struct state *state)
 	const cs_x86_op *to, *from;
 	int reg;
 
-	if (!insn)
+	if (!insn || !insn->detail->x86.op_count)
 		return false;
 	to = &insn->detail->x86.operands[0];
 	from = &insn->detail->x86.operands[insn->detail->x86.op_count - 1];
