@@ -448,11 +448,33 @@ static char *read_argument(struct scanner *s)
 }
 
 /*
- * The scanner is behind the `('.  Whatever is wrong, it is then behind the
- * `)', so that one mistake is told once.
+ * A wildcard at the end of a name would take the operations of other names for
+ * its last part: *.* is also inode.release.  What a point without operation
+ * stands for is then written out.
  */
-static void rewrite_argument(struct scanner *s, size_t open, const char *before)
+static bool takes_operations(struct scanner *s, const char *name)
 {
+	const char *last = strrchr(name, '.');
+	size_t at = s->at;
+	bool follows;
+
+	if (!strchr(last ? last : name, '*'))
+		return false;
+	next_token(s);
+	follows = is_token(s, ".");
+	s->at = at;
+	return !follows;
+}
+
+/*
+ * The scanner is behind the `('.  Whatever is wrong, it is then behind the
+ * `)', so that one mistake is told once.  `is_whole': all of the point's
+ * components are here, none behind a }.
+ */
+static void rewrite_argument(struct scanner *s, size_t open, const char *before,
+			     bool is_whole)
+{
+	static const char operations[] = ".{acquired,release}";
 	char *name = read_argument(s), *words;
 	size_t end = s->token.end;
 
@@ -464,7 +486,7 @@ static void rewrite_argument(struct scanner *s, size_t open, const char *before)
 			s->at = s->token.begin;
 		return;
 	}
-	words = malloc(strlen(before) + strlen(name) + 1);
+	words = malloc(strlen(before) + strlen(name) + sizeof(operations));
 	if (!words) {
 		s->out->out_of_memory = true;
 		free(name);
@@ -472,6 +494,8 @@ static void rewrite_argument(struct scanner *s, size_t open, const char *before)
 	}
 	strcpy(words, before);
 	strcat(words, name);
+	if (is_whole && takes_operations(s, name))
+		strcat(words, operations);
 	free(name);
 	replace(s, open, end, words);
 	free(words);
@@ -498,6 +522,7 @@ static void skip_parentheses(struct scanner *s)
 struct place {
 	bool component; /* a component comes next */
 	bool is_lock; /* the first component is `lock' */
+	bool in_group; /* more may follow behind its } */
 	int index; /* how many components there were */
 	size_t kind, kind_end; /* the text of the second one */
 };
@@ -556,15 +581,17 @@ static bool argument_follows(struct scanner *s)
 /* The argument list of a component, behind the `('. */
 static void read_arguments(struct scanner *s, const struct place *place)
 {
+	/* Who lists what there is, wants all that the pattern takes. */
+	bool is_whole = !place->in_group && !s->out->is_point;
 	size_t open = s->token.begin;
 
 	if (place->is_lock && place->index == 1) {
-		rewrite_argument(s, open, ".*.var.");
+		rewrite_argument(s, open, ".*.var.", is_whole);
 		return;
 	}
 	if (place->is_lock && place->index == 2 &&
 	    check_kind(s, place->kind, place->kind_end)) {
-		rewrite_argument(s, open, ".var.");
+		rewrite_argument(s, open, ".var.", is_whole);
 		return;
 	}
 	if (place->is_lock && place->index > 2 && argument_follows(s))
@@ -583,6 +610,7 @@ static void skip_condition(struct scanner *s)
 /* { within a list of points: lock.{spin,mutex}.release */
 static void open_group(struct points *points)
 {
+	points->now.in_group = true;
 	if (points->groups < MAX_GROUPS)
 		points->group[points->groups] = points->now;
 	points->groups++;
@@ -594,6 +622,7 @@ static void close_group(struct points *points)
 	if (points->groups < MAX_GROUPS)
 		points->now = points->group[points->groups];
 	points->now.component = false;
+	points->now.in_group = points->groups > 0;
 	/* What comes behind {lock,other} is not of one kind. */
 	points->now.is_lock = points->now.is_lock && points->now.index;
 	points->now.index++;
