@@ -137,7 +137,8 @@ static void next_token(struct scanner *s)
 		at += 2;
 	} else if ((c == '$' || c == '@') && next >= 0 && isdigit(next)) {
 		token.type = TOKEN_ARGUMENT;
-		for (at++; isdigit((unsigned char)char_at(s, at));)
+		for (at++;
+		     at < s->length && isdigit((unsigned char)s->text[at]);)
 			at++;
 	} else if (begins_word(c)) {
 		token.type = TOKEN_WORD;
@@ -333,6 +334,17 @@ static bool check_kind(struct scanner *s, size_t begin, size_t end)
 		word);
 }
 
+/* N of @N; a number too large for any argument stays so. */
+static size_t argument_number(const struct scanner *s)
+{
+	size_t number = 0;
+
+	for (size_t i = s->token.begin + 1; i < s->token.end; i++)
+		if (number < 100000)
+			number = number * 10 + (size_t)(s->text[i] - '0');
+	return number;
+}
+
 /* The text of a string token, or of the argument that @1 stands for. */
 static char *string_value(struct scanner *s)
 {
@@ -347,7 +359,7 @@ static char *string_value(struct scanner *s)
 		value = strndup(s->text + token->begin + 1,
 				token->end - token->begin - 2);
 	} else {
-		size_t number = strtoul(s->text + token->begin + 1, NULL, 10);
+		size_t number = argument_number(s);
 
 		if (number < 1 || number > s->out->argument_count) {
 			refuse(s, token->begin,
@@ -829,7 +841,8 @@ bool rewrite_script(struct rewrite *rewrite, const char *text, size_t length)
 		else if (is_token(s, "global"))
 			read_globals(s, was_private);
 		else if (s->token.type == TOKEN_WORD &&
-			 !strncmp(s->text + s->token.begin, "lock_", 5))
+			 s->token.end - s->token.begin > 5 &&
+			 !memcmp(s->text + s->token.begin, "lock_", 5))
 			rewrite->has_locks = true;
 	} while (s->token.type != TOKEN_END && !rewrite->out_of_memory);
 	copy_until(s, length);
