@@ -35,6 +35,7 @@ struct pending {
 	/* Whether the name holds for every call from this place. */
 	bool portable;
 	int column;
+	const void *instance; /* of the function that has the place */
 };
 
 struct run {
@@ -611,12 +612,16 @@ static bool add_lock_call(struct run *run, struct function *function,
 	};
 	struct found found;
 	void *list = run->list;
+	int wrapper;
 
 	if (!find_instruction(function, call->after, &pending.call.address,
 			      &pending.call.tail)) {
 		run->unreadable++;
 		return true;
 	}
+	pending.instance =
+		function->scopes[outer_scope(function, call->scope, &wrapper)]
+			.die.addr;
 	call_place(function, call->scope, pending.call.address, &pending);
 	if (!add_chain(function, call->scope, &pending.call))
 		return false;
@@ -697,9 +702,28 @@ static int compare_places(const void *left, const void *right)
 	return result;
 }
 
+static int compare_instances(const void *left, const void *right)
+{
+	const struct pending *a = *(struct pending *const *)left;
+	const struct pending *b = *(struct pending *const *)right;
+	int result = compare_places(left, right);
+
+	if (!result && a->instance != b->instance)
+		result = a->instance < b->instance ? -1 : 1;
+	return result;
+}
+
+/*
+ * Two calls in one instance may be the two of a macro that takes two locks.
+ * Instances follow each other in the list.
+ */
 static void name_places(struct pending **list, size_t count)
 {
 	const char *name = NULL;
+
+	for (size_t i = 1; i < count; i++)
+		if (list[i]->instance == list[i - 1]->instance)
+			return;
 
 	for (size_t i = 0; i < count; i++) {
 		if (list[i]->call.how == SITES_UNKNOWN)
@@ -728,7 +752,8 @@ static bool name_by_place(struct run *run)
 		return sites_fail(run->finder.error, "out of memory");
 	for (size_t i = 0; i < run->count; i++)
 		list[i] = &run->list[i];
-	qsort(list, run->count, sizeof(*list), compare_places);
+	if (run->count)
+		qsort(list, run->count, sizeof(*list), compare_instances);
 	for (size_t i = 1; i <= run->count; i++) {
 		if (i < run->count && !compare_places(&list[begin], &list[i]))
 			continue;
@@ -744,7 +769,12 @@ static int compare_calls(const void *left, const void *right)
 {
 	const struct sites_call *a = left, *b = right;
 
-	return a->address < b->address ? -1 : a->address > b->address;
+	if (a->address != b->address)
+		return a->address < b->address ? -1 : 1;
+	/* Known names first. */
+	if ((a->how == SITES_UNKNOWN) != (b->how == SITES_UNKNOWN))
+		return a->how == SITES_UNKNOWN ? 1 : -1;
+	return strcmp(a->name, b->name);
 }
 
 /* A function that two units share is there once. */
@@ -757,7 +787,9 @@ static bool finish(struct run *run, struct sites_calls *calls)
 		return sites_fail(run->finder.error, "out of memory");
 	for (size_t i = 0; i < run->count; i++)
 		calls->list[i] = run->list[i].call;
-	qsort(calls->list, run->count, sizeof(*calls->list), compare_calls);
+	if (run->count)
+		qsort(calls->list, run->count, sizeof(*calls->list),
+		      compare_calls);
 	for (size_t i = 0; i < run->count; i++)
 		if (!kept ||
 		    calls->list[kept - 1].address != calls->list[i].address)
