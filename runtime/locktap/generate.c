@@ -596,6 +596,7 @@ struct target {
 	struct sites_image *image;
 	const char *tag;
 	const char *module; /* NULL: the kernel */
+	const char *pattern; /* how stap finds the module */
 	uint64_t stext; /* the kernel's _stext */
 };
 
@@ -659,7 +660,7 @@ static void write_group(FILE *out, const struct target *target,
 			continue;
 		if (entry > first)
 			fputs(",\n", out);
-		write_point(out, target->module, entry->point->address);
+		write_point(out, target->pattern, entry->point->address);
 	}
 	fprintf(out, "{%slock=", test_text(first->test));
 	write_lock(out, target, &first->point->reach);
@@ -962,9 +963,11 @@ static void write_one(struct variable *variable, void *argument)
 	write_files(output->out, *variable);
 	/* A module's own variables have its name in front as well. */
 	if (output->module && variable->first->in_variable) {
-		variable->prefix = output->module;
-		write_variable(output->out, variable);
-		write_files(output->out, *variable);
+		struct variable prefixed = *variable;
+
+		prefixed.prefix = output->module;
+		write_variable(output->out, &prefixed);
+		write_files(output->out, prefixed);
 	}
 }
 
@@ -981,12 +984,13 @@ static void free_entries(struct entries *entries)
 
 bool generate_probes(FILE *out, struct sites_image *image,
 		     const struct sites_calls *calls, const char *tag,
-		     const char *module, struct generated *told)
+		     const char *module, const char *pattern,
+		     struct generated *told)
 {
 	struct entries entries = { .tree = { .is_kernel = true } };
 	struct variable variable = { .prefix = "", .tag = tag };
 	struct output output = { out, module, told };
-	struct target target = { image, tag, module, 0 };
+	struct target target = { image, tag, module, pattern, 0 };
 	bool done;
 
 	memset(told, 0, sizeof(*told));
