@@ -140,7 +140,7 @@ static int query_calls(struct sites_image *image)
 	struct sites_calls calls;
 	struct sites_error error;
 
-	if (!sites_calls(image, &calls, &error))
+	if (!sites_calls(image, 0, &calls, &error))
 		return failed(&error);
 	for (size_t i = 0; i < calls.count; i++) {
 		const struct sites_call *call = &calls.list[i];
