@@ -62,6 +62,20 @@ enum result { NAMED, UNKNOWN, CYCLE };
 
 static enum result back(struct walk *walk, size_t index, struct state state,
 			struct found *found, int depth);
+static bool falls_through(const struct function *function, size_t index);
+static bool changes(struct function *function, size_t index, bool in_slot,
+		    int reg, int64_t slot);
+
+static uint32_t common_divisor(uint32_t a, uint32_t b)
+{
+	while (b) {
+		uint32_t rest = a % b;
+
+		a = b;
+		b = rest;
+	}
+	return a;
+}
 
 static int compare_hidden(const void *left, const void *right)
 {
@@ -783,7 +797,10 @@ static bool push_load(struct goal *goal, int64_t offset)
 		return false;
 	memmove(goal->offset + 1, goal->offset,
 		sizeof(*goal->offset) * (size_t)goal->steps);
+	memmove(goal->stride + 1, goal->stride,
+		sizeof(*goal->stride) * (size_t)goal->steps);
 	goal->offset[0] = offset;
+	goal->stride[0] = 0;
 	goal->steps++;
 	return true;
 }
@@ -853,6 +870,145 @@ static enum result attempt(struct walk *walk, size_t index, int reg,
 	return result;
 }
 
+/* Instructions that the making of an index is followed back over. */
+#define INDEX_STEPS 24
+
+/* An index as factor * X + added, X being in a register. */
+struct index_form {
+	int reg;
+	int64_t factor;
+	int64_t added;
+};
+
+static bool small(int64_t number)
+{
+	return number > INT32_MIN && number < INT32_MAX;
+}
+
+/* Goes back over an instruction that makes the index from another register. */
+static bool index_before(struct function *function, const cs_insn *insn,
+			 struct index_form *form)
+{
+	const cs_x86 *x86 = &insn->detail->x86;
+	const cs_x86_op *to = &x86->operands[0], *from = &x86->operands[1];
+	int64_t factor = form->factor;
+	int bytes, base, other;
+
+	(void)function;
+	if (x86->op_count < 2 || to->type != X86_OP_REG ||
+	    register_number(to->reg, &bytes) != form->reg || bytes < 4)
+		return false;
+	switch (insn->id) {
+	case X86_INS_MOV:
+	case X86_INS_MOVSXD:
+		if (from->type != X86_OP_REG)
+			return false;
+		form->reg = register_number(from->reg, &bytes);
+		return form->reg >= 0 && bytes >= 4;
+	case X86_INS_SHL:
+		if (from->type != X86_OP_IMM || from->imm < 0 || from->imm > 24)
+			return false;
+		form->factor = factor * ((int64_t)1 << from->imm);
+		return true;
+	case X86_INS_ADD:
+	case X86_INS_SUB:
+		if (from->type != X86_OP_IMM || !small(from->imm))
+			return false;
+		form->added += insn->id == X86_INS_ADD ? factor * from->imm :
+							 -factor * from->imm;
+		return true;
+	case X86_INS_IMUL:
+		if (x86->op_count != 3 || from->type != X86_OP_REG ||
+		    x86->operands[2].type != X86_OP_IMM ||
+		    !small(x86->operands[2].imm))
+			return false;
+		form->reg = register_number(from->reg, &bytes);
+		form->factor = factor * x86->operands[2].imm;
+		return form->reg >= 0;
+	case X86_INS_LEA:
+		base = whole_register(from->mem.base);
+		other = whole_register(from->mem.index);
+		if (from->mem.base != X86_REG_INVALID && base < 0)
+			return false;
+		if (base >= 0 && other >= 0 && base != other)
+			return false;
+		form->added += factor * from->mem.disp;
+		form->factor = factor * ((base >= 0) +
+					 (other >= 0 ? from->mem.scale : 0));
+		form->reg = base >= 0 ? base : other;
+		return form->reg >= 0 && small(from->mem.disp);
+	default:
+		return false;
+	}
+}
+
+/* Whether the instruction loads the offset of a CPU's per-CPU variables. */
+static bool loads_percpu_offset(struct function *function, const cs_insn *insn,
+				int reg)
+{
+	const struct sites_global *global;
+	const cs_x86_op *to = &insn->detail->x86.operands[0];
+	const cs_x86_op *from = &insn->detail->x86.operands[1];
+	const char *name = NULL;
+	uint64_t address;
+
+	if (insn->id != X86_INS_MOV || insn->detail->x86.op_count != 2 ||
+	    to->type != X86_OP_REG || whole_register(to->reg) != reg ||
+	    from->type != X86_OP_MEM)
+		return false;
+	address = (uint64_t)from->mem.disp;
+	if (from->mem.base == X86_REG_RIP)
+		address += insn->address + insn->size;
+	if (!sites_relocation_at(function->finder->image, insn->address,
+				 insn->size, &name, NULL)) {
+		global = sites_global_at(function->finder->globals, address);
+		name = global ? global->name : NULL;
+	}
+	return name && (strcmp(name, "__per_cpu_offset") == 0 ||
+			strcmp(name, "this_cpu_off") == 0);
+}
+
+/*
+ * Adds an index to the goal's first offset: what in it is fixed, and what it
+ * is a multiple of.
+ */
+static void add_index(struct walk *walk, size_t index, int reg, int64_t scale,
+		      struct goal *goal)
+{
+	struct function *function = walk->function;
+	struct index_form form = { .reg = reg, .factor = scale };
+
+	for (int i = 0; i < INDEX_STEPS; i++) {
+		const cs_insn *insn;
+
+		if (function->code[index].jump != NO_JUMP ||
+		    !falls_through(function, index) ||
+		    function->code[index - 1].flow != NEXT)
+			break;
+		index--;
+		if (!changes(function, index, false, form.reg, 0))
+			continue;
+		insn = decode(function, index);
+		if (insn && form.factor == 1 &&
+		    loads_percpu_offset(function, insn, form.reg)) {
+			goal->percpu = true;
+			goal->offset[0] += form.added;
+			return;
+		}
+		if (!insn || !index_before(function, insn, &form) ||
+		    !small(form.factor) || !small(form.added))
+			break;
+	}
+	if (!small(form.factor) || !small(form.added) || !form.factor) {
+		form.factor = 1;
+		form.added = 0;
+	}
+	goal->offset[0] += form.added;
+	goal->stride[0] = common_divisor(
+		goal->stride[0],
+		(uint32_t)(form.factor < 0 ? -form.factor : form.factor));
+}
+
 /* The value is the address of a memory operand. */
 static enum result address_of(struct walk *walk, size_t index,
 			      const cs_insn *insn, const x86_op_mem *mem,
@@ -873,22 +1029,45 @@ static enum result address_of(struct walk *walk, size_t index,
 				     insn->address + insn->size +
 					     (uint64_t)mem->disp,
 				     true, goal, found);
-	if (mem->base == X86_REG_INVALID)
+	if (mem->base == X86_REG_INVALID) {
+		if (other >= 0)
+			add_index(walk, index, other, mem->scale, &moved);
 		return fixed_operand(walk, insn, (uint64_t)mem->disp, false,
-				     goal, found);
+				     &moved, found);
+	}
 	if (base >= 0 &&
 	    sites_slot(walk->function, insn->address, base, mem->disp, &slot))
 		return named(sites_name_frame(walk->function, insn->address,
 					      slot, goal, found));
 	moved.offset[0] += mem->disp;
-	if (base >= 0)
-		result = attempt(walk, index, base, &moved, found, depth);
-	if (result == UNKNOWN && other >= 0 && mem->scale == 1)
-		result = attempt(walk, index, other, &moved, found, depth);
+	if (base >= 0) {
+		struct goal based = moved;
+
+		if (other >= 0)
+			add_index(walk, index, other, mem->scale, &based);
+		result = attempt(walk, index, base, &based, found, depth);
+	}
+	if (result == UNKNOWN && other >= 0 && mem->scale == 1) {
+		struct goal based = moved;
+
+		if (base >= 0)
+			add_index(walk, index, base, 1, &based);
+		result = attempt(walk, index, other, &based, found, depth);
+	}
 	/* An array: its fixed address and an index. */
-	if (result == UNKNOWN && mem->disp < 0)
+	if (result == UNKNOWN &&
+	    (mem->disp < 0 ||
+	     sites_relocation_at(walk->function->finder->image, insn->address,
+				 insn->size, NULL, NULL))) {
+		struct goal based = *goal;
+
+		if (base >= 0)
+			add_index(walk, index, base, 1, &based);
+		if (other >= 0)
+			add_index(walk, index, other, mem->scale, &based);
 		result = fixed_operand(walk, insn, (uint64_t)mem->disp, false,
-				       goal, found);
+				       &based, found);
+	}
 	return result;
 }
 
@@ -1000,10 +1179,12 @@ static enum result written(struct walk *walk, size_t index, const cs_insn *insn,
 			if (sites_relocation_at(walk->function->finder->image,
 						insn->address, insn->size, NULL,
 						NULL) ||
-			    from->imm < INT32_MIN / 2)
+			    from->imm < INT32_MIN / 2) {
+				add_index(walk, index, state->reg, 1, &goal);
 				return fixed_operand(walk, insn,
 						     (uint64_t)from->imm, false,
 						     &goal, found);
+			}
 			goal.offset[0] += from->imm;
 			return in_register(walk, index, state->reg, &goal,
 					   found, depth);
@@ -1015,16 +1196,23 @@ static enum result written(struct walk *walk, size_t index, const cs_insn *insn,
 			percpu.percpu = true;
 			result = attempt(walk, index, state->reg, &percpu,
 					 found, depth);
-			if (result == UNKNOWN && from->size == 8)
-				result = loaded(walk, index, insn, &from->mem,
-						&goal, found, depth + 1);
+			if (result != UNKNOWN || from->size != 8)
+				return result;
+			add_index(walk, index, state->reg, 1, &goal);
+			result = loaded(walk, index, insn, &from->mem, &goal,
+					found, depth + 1);
 			return result;
 		}
 		/* A base and an index, in either order. */
+		if (reg < 0)
+			return UNKNOWN;
+		add_index(walk, index, reg, 1, &goal);
 		result = attempt(walk, index, state->reg, &goal, found, depth);
-		if (result == UNKNOWN && reg >= 0)
-			result = attempt(walk, index, reg, &goal, found, depth);
-		return result;
+		if (result != UNKNOWN)
+			return result;
+		goal = state->goal;
+		add_index(walk, index, state->reg, 1, &goal);
+		return attempt(walk, index, reg, &goal, found, depth);
 	case X86_INS_SUB:
 		if (from->type != X86_OP_IMM)
 			return UNKNOWN;

@@ -115,6 +115,11 @@ struct goal {
 	int steps; /* pointers followed, plus one */
 	int64_t offset
 		[GOAL_STEPS]; /* added before each is followed, and at the end */
+	/*
+	 * What is not known is added to that as well, a multiple of this: the
+	 * index of an array.  0: nothing is.
+	 */
+	uint32_t stride[GOAL_STEPS];
 };
 
 /* A name that was found. */

@@ -196,18 +196,38 @@ bool sites_expand(struct function *function)
 	return true;
 }
 
+/*
+ * Where an index has been added, the offset says something only if the way
+ * from the type goes through an array, or the index counts whole types: the
+ * pointer is one into an array of them.
+ */
+static bool index_fits(Dwarf_Die *type, uint32_t stride, const char *way)
+{
+	uint64_t size;
+
+	if (!stride || strchr(way, '['))
+		return true;
+	size = sites_size_of(type);
+	return size && stride % size == 0;
+}
+
 /* Follows the goal's pointers from a type at an offset to the lock. */
 static bool reach(Dwarf_Die *type, int64_t offset, const struct goal *goal,
 		  int step, struct found *found)
 {
 	Dwarf_Die at = *type;
 	const char *start;
+	size_t length;
 
 	for (; step + 1 < goal->steps; step++) {
+		size_t before = found->path.length;
 		Dwarf_Die pointer;
 
-		if (offset < 0 || !sites_pointer_at(&at, (uint64_t)offset,
-						    &found->path, &pointer))
+		if (offset < 0 ||
+		    !sites_pointer_at(&at, (uint64_t)offset, &found->path,
+				      &pointer) ||
+		    !index_fits(&at, goal->stride[step],
+				found->path.text + before))
 			return false;
 		if (!sites_type_of(&pointer, &at))
 			return false;
@@ -225,8 +245,10 @@ static bool reach(Dwarf_Die *type, int64_t offset, const struct goal *goal,
 		sites_path_add(&found->path, start);
 		found->path.members = 0;
 	}
+	length = found->path.length;
 	return offset >= 0 &&
-	       sites_lock_at(&at, (uint64_t)offset, goal->kind, &found->path);
+	       sites_lock_at(&at, (uint64_t)offset, goal->kind, &found->path) &&
+	       index_fits(&at, goal->stride[step], found->path.text + length);
 }
 
 static bool name_type(Dwarf_Die *pointee, const struct goal *goal,
@@ -348,6 +370,9 @@ static bool name_storage(struct function *function,
 			return false;
 		memmove(moved.offset + 1, moved.offset,
 			sizeof(*moved.offset) * (size_t)moved.steps);
+		memmove(moved.stride + 1, moved.stride,
+			sizeof(*moved.stride) * (size_t)moved.steps);
+		moved.stride[0] = 0;
 		moved.steps++;
 		moved.offset[0] = offset;
 	} else {
