@@ -20,6 +20,7 @@ struct place_of {
 	Dwarf_Die die;
 	bool has_code;
 	bool has_locks;
+	bool by_code; /* its calls are not in the debug information */
 };
 
 /* A unit with lock calls, and its places. */
@@ -136,7 +137,8 @@ static bool add_function(struct run *run, struct callees *callees,
 			(struct callee){ die->addr, operation };
 	}
 	/* One that is only inlined may have variables of its own. */
-	if (!dwarf_haschildren(die) || dwarf_hasattr(die, DW_AT_declaration))
+	if (!has_code(die) &&
+	    (!dwarf_haschildren(die) || dwarf_hasattr(die, DW_AT_declaration)))
 		return true;
 	list = run->places;
 	if (!sites_grow(&list, run->place_count, sizeof(*run->places),
@@ -208,7 +210,15 @@ static bool is_c(Dwarf_Die *unit)
 	return false;
 }
 
-/* A unit is kept if a function in it calls a lock function. */
+/* Compilers that do not optimise write no call sites. */
+static bool tells_calls(Dwarf_Die *function)
+{
+	return dwarf_hasattr(function, DW_AT_call_all_calls) ||
+	       dwarf_hasattr(function, DW_AT_call_all_source_calls) ||
+	       dwarf_hasattr(function, DW_AT_GNU_all_call_sites);
+}
+
+/* A unit is kept if a function in it calls a lock function, or may do so. */
 static bool add_unit(struct run *run, Dwarf_Die *die)
 {
 	struct unit unit = { .die = *die, .first = run->place_count };
@@ -222,15 +232,20 @@ static bool add_unit(struct run *run, Dwarf_Die *die)
 		return false;
 	}
 	unit.end = run->place_count;
-	for (size_t i = unit.first;
-	     (shares || unit.callees.count) && i < unit.end; i++) {
-		if (!scan(run, &unit.callees, &run->places[i].die,
-			  &run->places[i].has_locks, 0)) {
+	shares |= unit.callees.count || run->finder.targets.count;
+	for (size_t i = unit.first; shares && i < unit.end; i++) {
+		struct place_of *place = &run->places[i];
+
+		if (!scan(run, &unit.callees, &place->die, &place->has_locks,
+			  0)) {
 			free(unit.callees.list);
 			return false;
 		}
-		run->places[i].has_locks &= run->places[i].has_code;
-		has_locks |= run->places[i].has_locks;
+		place->has_locks &= place->has_code;
+		place->by_code = !place->has_locks && place->has_code &&
+				 run->finder.targets.count &&
+				 !tells_calls(&place->die);
+		has_locks |= place->has_locks || place->by_code;
 	}
 	if (!has_locks) {
 		free(unit.callees.list);
@@ -247,15 +262,36 @@ static bool add_unit(struct run *run, Dwarf_Die *die)
 	return true;
 }
 
+/* A unit whose debug information is in a file of its own. */
+static const char *split_name(Dwarf_Die *die)
+{
+	Dwarf_Attribute attribute;
+	const char *name = NULL;
+
+	if (dwarf_attr(die, DW_AT_dwo_name, &attribute) ||
+	    dwarf_attr(die, DW_AT_GNU_dwo_name, &attribute))
+		name = dwarf_formstring(&attribute);
+	return name;
+}
+
 static bool scan_image(struct run *run)
 {
 	struct sites_image *image = run->finder.image;
 	Dwarf_CU *cu = NULL;
-	Dwarf_Die die;
+	Dwarf_Die die, split;
 	int result;
 
 	while ((result = dwarf_get_units(image->dwarf, cu, &cu, NULL, NULL,
-					 &die, NULL)) == 0) {
+					 &die, &split)) == 0) {
+		const char *name = split_name(&die);
+
+		if (name && !split.addr)
+			return sites_fail(
+				run->finder.error,
+				"%s: the debug information is in %s, which cannot be read",
+				image->path, name);
+		if (name)
+			die = split;
 		if (dwarf_tag(&die) != DW_TAG_compile_unit)
 			continue;
 		if (!add_unit(run, &die))
@@ -493,18 +529,16 @@ enum argument {
 	ARGUMENT_FRAME
 };
 
-static enum argument read_value(struct function *function, const Dwarf_Op *ops,
+static enum argument read_value(Dwarf_Attribute *value, const Dwarf_Op *ops,
 				size_t count, uint64_t *address, int *reg,
 				struct goal *goal)
 {
 	enum argument what = ARGUMENT_NONE;
 
-	(void)function;
 	for (size_t i = 0; i < count; i++) {
 		unsigned int atom = ops[i].atom;
 
-		if (!i && atom == DW_OP_addr) {
-			*address = ops[i].number;
+		if (!i && sites_op_address(value, &ops[i], address)) {
 			what = ARGUMENT_ADDRESS;
 		} else if (!i && atom >= DW_OP_breg0 &&
 			   atom < DW_OP_breg0 + REG_COUNT) {
@@ -523,12 +557,11 @@ static enum argument read_value(struct function *function, const Dwarf_Op *ops,
 	return what;
 }
 
-static enum argument first_argument(struct function *function,
-				    const struct call *call, uint64_t *address,
+static enum argument first_argument(const struct call *call, uint64_t *address,
 				    int *reg, struct goal *goal)
 {
 	Dwarf_Die child, die = call->die;
-	bool more = dwarf_child(&die, &child) == 0;
+	bool more = die.addr && dwarf_child(&die, &child) == 0;
 
 	for (; more; more = sites_next(&child)) {
 		Dwarf_Attribute attribute;
@@ -544,7 +577,7 @@ static enum argument first_argument(struct function *function,
 				 &attribute)) ||
 		    dwarf_getlocation(&attribute, &ops, &count) != 0)
 			return ARGUMENT_NONE;
-		return read_value(function, ops, count, address, reg, goal);
+		return read_value(&attribute, ops, count, address, reg, goal);
 	}
 	return ARGUMENT_NONE;
 }
@@ -556,7 +589,7 @@ static bool name_call(struct function *function, const struct call *call,
 	uint64_t address = 0;
 	int reg = 0;
 
-	switch (first_argument(function, call, &address, &reg, &goal)) {
+	switch (first_argument(call, &address, &reg, &goal)) {
 	case ARGUMENT_ADDRESS:
 		/* In a module another file's symbol has no address here. */
 		if (sites_name_address(function, address, &goal, found))
@@ -656,9 +689,37 @@ static void function_free(struct function *function)
 	free(function->ranges);
 }
 
-static bool do_function(struct run *run, const struct unit *unit,
-			Dwarf_Die *die)
+/* The innermost scope at an address: those in it come after it. */
+static int scope_at(const struct function *function, uint64_t address)
 {
+	for (size_t i = function->scope_count; i-- > 0;)
+		if (dwarf_haspc(&function->scopes[i].die, address) > 0)
+			return (int)i;
+	return 0;
+}
+
+static bool add_by_code(struct function *function, uint64_t after,
+			const struct sites_operation *operation)
+{
+	struct call call = {
+		.scope = scope_at(function, after - 1),
+		.after = after,
+		.operation = operation,
+	};
+	void *list = function->calls;
+
+	if (!sites_grow(&list, function->call_count, sizeof(call),
+			function->finder->error))
+		return false;
+	function->calls = list;
+	function->calls[function->call_count++] = call;
+	return true;
+}
+
+static bool do_function(struct run *run, const struct unit *unit,
+			struct place_of *place)
+{
+	Dwarf_Die *die = &place->die;
 	struct function function = {
 		.finder = &run->finder,
 		.unit = unit->die,
@@ -667,6 +728,10 @@ static bool do_function(struct run *run, const struct unit *unit,
 		.callees = &unit->callees,
 	};
 	bool good = collect(&function, die, -1);
+
+	if (good && place->by_code)
+		good = sites_each_target(&function, &run->finder.targets,
+					 add_by_code);
 
 	for (size_t i = 0; good && i < function.call_count; i++)
 		if (function.calls[i].operation)
@@ -801,6 +866,10 @@ static bool finish(struct run *run, struct sites_calls *calls)
 
 static bool find_calls(struct run *run, struct sites_calls *calls)
 {
+	if (sites_kind(run->finder.image) == SITES_PROGRAM &&
+	    !sites_targets_read(run->finder.image, &run->finder.targets,
+				run->finder.error))
+		return false;
 	if (!scan_image(run) ||
 	    !sites_globals_finish(run->finder.image, &run->globals,
 				  run->finder.error) ||
@@ -810,8 +879,9 @@ static bool find_calls(struct run *run, struct sites_calls *calls)
 		struct unit *unit = &run->units[i];
 
 		for (size_t j = unit->first; j < unit->end; j++)
-			if (run->places[j].has_locks &&
-			    !do_function(run, unit, &run->places[j].die))
+			if ((run->places[j].has_locks ||
+			     run->places[j].by_code) &&
+			    !do_function(run, unit, &run->places[j]))
 				return false;
 	}
 	return name_by_place(run) && finish(run, calls);
@@ -838,6 +908,7 @@ bool sites_calls(struct sites_image *image, unsigned int ask,
 	for (size_t i = 0; i < run.unit_count; i++)
 		free(run.units[i].callees.list);
 	free(run.units);
+	sites_targets_free(&run.finder.targets);
 	free(run.places);
 	free(run.list);
 	if (!good)

@@ -14,6 +14,9 @@
 #define MAX_VISITED 128
 #define MAX_DEPTH 24
 
+/* No structure is larger. */
+#define MAX_OFFSET ((int64_t)1 << 28)
+
 /* Instructions and tables of a switch; those of a compiler have fewer. */
 #define MAX_TABLES 64
 #define MAX_CASES 1024
@@ -60,22 +63,11 @@ struct walk {
 
 enum result { NAMED, UNKNOWN, CYCLE };
 
+static struct origin origin_from(struct function *function, size_t index,
+				 bool in_slot, int reg, int64_t slot);
+
 static enum result back(struct walk *walk, size_t index, struct state state,
 			struct found *found, int depth);
-static bool falls_through(const struct function *function, size_t index);
-static bool changes(struct function *function, size_t index, bool in_slot,
-		    int reg, int64_t slot);
-
-static uint32_t common_divisor(uint32_t a, uint32_t b)
-{
-	while (b) {
-		uint32_t rest = a % b;
-
-		a = b;
-		b = rest;
-	}
-	return a;
-}
 
 static int compare_hidden(const void *left, const void *right)
 {
@@ -797,10 +789,7 @@ static bool push_load(struct goal *goal, int64_t offset)
 		return false;
 	memmove(goal->offset + 1, goal->offset,
 		sizeof(*goal->offset) * (size_t)goal->steps);
-	memmove(goal->stride + 1, goal->stride,
-		sizeof(*goal->stride) * (size_t)goal->steps);
 	goal->offset[0] = offset;
-	goal->stride[0] = 0;
 	goal->steps++;
 	return true;
 }
@@ -856,157 +845,121 @@ static enum result in_register(struct walk *walk, size_t index, int reg,
 	return back(walk, index, state, found, depth);
 }
 
-/* One of several things that it may be: leaves no trace if it is not. */
-static enum result attempt(struct walk *walk, size_t index, int reg,
-			   const struct goal *goal, struct found *found,
+/*
+ * The number that is in an index beside what varies: in (i + 5) << 4 it is 80.
+ * What varies is taken for a whole number of elements.
+ */
+static int64_t constant_in(struct walk *walk, size_t index, x86_reg name,
+			   int depth);
+
+/* The same of the two that a memory operand adds to its own number. */
+static int64_t constant_in_operand(struct walk *walk, size_t index,
+				   const x86_op_mem *mem, int depth)
+{
+	return constant_in(walk, index, mem->base, depth) +
+	       mem->scale * constant_in(walk, index, mem->index, depth);
+}
+
+/* The same of what an instruction has made. */
+static int64_t constant_made(struct walk *walk, size_t index, int depth)
+{
+	const cs_insn *decoded = decode(walk->function, index);
+	cs_x86_op to, from, by;
+	unsigned int id;
+	int count;
+
+	if (!decoded)
+		return 0;
+	/* The buffer is used again further back. */
+	id = decoded->id;
+	count = decoded->detail->x86.op_count;
+	to = decoded->detail->x86.operands[0];
+	from = decoded->detail->x86.operands[1];
+	by = decoded->detail->x86.operands[2];
+	if (id == X86_INS_CDQE)
+		return constant_in(walk, index, X86_REG_RAX, depth);
+	if (count < 2 || to.type != X86_OP_REG)
+		return 0;
+	switch (id) {
+	case X86_INS_MOV:
+	case X86_INS_MOVSXD:
+	case X86_INS_MOVSX:
+	case X86_INS_MOVZX:
+		return from.type == X86_OP_REG ?
+			       constant_in(walk, index, from.reg, depth) :
+			       0;
+	case X86_INS_LEA:
+		return from.mem.disp +
+		       constant_in_operand(walk, index, &from.mem, depth);
+	case X86_INS_SHL:
+		return from.type == X86_OP_IMM && from.imm < 32 ?
+			       constant_in(walk, index, to.reg, depth) *
+				       ((int64_t)1 << from.imm) :
+			       0;
+	case X86_INS_IMUL:
+		return count == 3 && from.type == X86_OP_REG &&
+				       by.type == X86_OP_IMM ?
+			       constant_in(walk, index, from.reg, depth) *
+				       (int32_t)by.imm :
+			       0;
+	case X86_INS_ADD:
+		return constant_in(walk, index, to.reg, depth) +
+		       (from.type == X86_OP_IMM ? from.imm :
+			from.type == X86_OP_REG ? constant_in(walk, index,
+							      from.reg, depth) :
+						  0);
+	case X86_INS_SUB:
+		return constant_in(walk, index, to.reg, depth) -
+		       (from.type == X86_OP_IMM ? from.imm : 0);
+	default:
+		return 0;
+	}
+}
+
+static int64_t constant_in(struct walk *walk, size_t index, x86_reg name,
 			   int depth)
 {
+	int bytes, reg = register_number(name, &bytes);
+	struct origin origin;
+
+	if (reg < 0 || depth > MAX_DEPTH)
+		return 0;
+	origin = origin_from(walk->function, index, false, reg, 0);
+	/* Only an index's: beyond these numbers is an address. */
+	if (origin.added < -MAX_OFFSET || origin.added > MAX_OFFSET)
+		return 0;
+	if (origin.what != ORIGIN_MADE)
+		return origin.added;
+	origin.added += constant_made(walk, origin.index, depth + 1);
+	return origin.added < -MAX_OFFSET || origin.added > MAX_OFFSET ?
+		       0 :
+		       origin.added;
+}
+
+/* One of several things that it may be: leaves no trace if it is not. */
+static enum result attempt(struct walk *walk, size_t index, int reg,
+			   int64_t constant, const struct goal *goal,
+			   struct found *found, int depth)
+{
 	size_t visited = walk->visited_count;
-	enum result result =
-		in_register(walk, index, reg, goal, found, depth + 1);
+	struct goal moved = *goal;
+	enum result result;
+
+	moved.offset[0] += constant;
+	result = in_register(walk, index, reg, &moved, found, depth + 1);
 
 	if (result == UNKNOWN)
 		walk->visited_count = visited;
 	return result;
 }
 
-/* Instructions that the making of an index is followed back over. */
-#define INDEX_STEPS 24
-
-/* An index as factor * X + added, X being in a register. */
-struct index_form {
-	int reg;
-	int64_t factor;
-	int64_t added;
-};
-
-static bool small(int64_t number)
-{
-	return number > INT32_MIN && number < INT32_MAX;
-}
-
-/* Goes back over an instruction that makes the index from another register. */
-static bool index_before(struct function *function, const cs_insn *insn,
-			 struct index_form *form)
-{
-	const cs_x86 *x86 = &insn->detail->x86;
-	const cs_x86_op *to = &x86->operands[0], *from = &x86->operands[1];
-	int64_t factor = form->factor;
-	int bytes, base, other;
-
-	(void)function;
-	if (x86->op_count < 2 || to->type != X86_OP_REG ||
-	    register_number(to->reg, &bytes) != form->reg || bytes < 4)
-		return false;
-	switch (insn->id) {
-	case X86_INS_MOV:
-	case X86_INS_MOVSXD:
-		if (from->type != X86_OP_REG)
-			return false;
-		form->reg = register_number(from->reg, &bytes);
-		return form->reg >= 0 && bytes >= 4;
-	case X86_INS_SHL:
-		if (from->type != X86_OP_IMM || from->imm < 0 || from->imm > 24)
-			return false;
-		form->factor = factor * ((int64_t)1 << from->imm);
-		return true;
-	case X86_INS_ADD:
-	case X86_INS_SUB:
-		if (from->type != X86_OP_IMM || !small(from->imm))
-			return false;
-		form->added += insn->id == X86_INS_ADD ? factor * from->imm :
-							 -factor * from->imm;
-		return true;
-	case X86_INS_IMUL:
-		if (x86->op_count != 3 || from->type != X86_OP_REG ||
-		    x86->operands[2].type != X86_OP_IMM ||
-		    !small(x86->operands[2].imm))
-			return false;
-		form->reg = register_number(from->reg, &bytes);
-		form->factor = factor * x86->operands[2].imm;
-		return form->reg >= 0;
-	case X86_INS_LEA:
-		base = whole_register(from->mem.base);
-		other = whole_register(from->mem.index);
-		if (from->mem.base != X86_REG_INVALID && base < 0)
-			return false;
-		if (base >= 0 && other >= 0 && base != other)
-			return false;
-		form->added += factor * from->mem.disp;
-		form->factor = factor * ((base >= 0) +
-					 (other >= 0 ? from->mem.scale : 0));
-		form->reg = base >= 0 ? base : other;
-		return form->reg >= 0 && small(from->mem.disp);
-	default:
-		return false;
-	}
-}
-
-/* Whether the instruction loads the offset of a CPU's per-CPU variables. */
-static bool loads_percpu_offset(struct function *function, const cs_insn *insn,
-				int reg)
-{
-	const struct sites_global *global;
-	const cs_x86_op *to = &insn->detail->x86.operands[0];
-	const cs_x86_op *from = &insn->detail->x86.operands[1];
-	const char *name = NULL;
-	uint64_t address;
-
-	if (insn->id != X86_INS_MOV || insn->detail->x86.op_count != 2 ||
-	    to->type != X86_OP_REG || whole_register(to->reg) != reg ||
-	    from->type != X86_OP_MEM)
-		return false;
-	address = (uint64_t)from->mem.disp;
-	if (from->mem.base == X86_REG_RIP)
-		address += insn->address + insn->size;
-	if (!sites_relocation_at(function->finder->image, insn->address,
-				 insn->size, &name, NULL)) {
-		global = sites_global_at(function->finder->globals, address);
-		name = global ? global->name : NULL;
-	}
-	return name && (strcmp(name, "__per_cpu_offset") == 0 ||
-			strcmp(name, "this_cpu_off") == 0);
-}
-
 /*
- * Adds an index to the goal's first offset: what in it is fixed, and what it
- * is a multiple of.
+ * The kernel's addresses are negative here; elsewhere they are where nothing
+ * but a very large structure has a member.  0: a symbol's that is not known.
  */
-static void add_index(struct walk *walk, size_t index, int reg, int64_t scale,
-		      struct goal *goal)
+static bool may_be_fixed(int64_t number)
 {
-	struct function *function = walk->function;
-	struct index_form form = { .reg = reg, .factor = scale };
-
-	for (int i = 0; i < INDEX_STEPS; i++) {
-		const cs_insn *insn;
-
-		if (function->code[index].jump != NO_JUMP ||
-		    !falls_through(function, index) ||
-		    function->code[index - 1].flow != NEXT)
-			break;
-		index--;
-		if (!changes(function, index, false, form.reg, 0))
-			continue;
-		insn = decode(function, index);
-		if (insn && form.factor == 1 &&
-		    loads_percpu_offset(function, insn, form.reg)) {
-			goal->percpu = true;
-			goal->offset[0] += form.added;
-			return;
-		}
-		if (!insn || !index_before(function, insn, &form) ||
-		    !small(form.factor) || !small(form.added))
-			break;
-	}
-	if (!small(form.factor) || !small(form.added) || !form.factor) {
-		form.factor = 1;
-		form.added = 0;
-	}
-	goal->offset[0] += form.added;
-	goal->stride[0] = common_divisor(
-		goal->stride[0],
-		(uint32_t)(form.factor < 0 ? -form.factor : form.factor));
+	return number <= 0 || number >= 0x1000;
 }
 
 /* The value is the address of a memory operand. */
@@ -1030,8 +983,7 @@ static enum result address_of(struct walk *walk, size_t index,
 					     (uint64_t)mem->disp,
 				     true, goal, found);
 	if (mem->base == X86_REG_INVALID) {
-		if (other >= 0)
-			add_index(walk, index, other, mem->scale, &moved);
+		moved.offset[0] += constant_in_operand(walk, index, mem, depth);
 		return fixed_operand(walk, insn, (uint64_t)mem->disp, false,
 				     &moved, found);
 	}
@@ -1040,33 +992,21 @@ static enum result address_of(struct walk *walk, size_t index,
 		return named(sites_name_frame(walk->function, insn->address,
 					      slot, goal, found));
 	moved.offset[0] += mem->disp;
-	if (base >= 0) {
-		struct goal based = moved;
-
-		if (other >= 0)
-			add_index(walk, index, other, mem->scale, &based);
-		result = attempt(walk, index, base, &based, found, depth);
-	}
-	if (result == UNKNOWN && other >= 0 && mem->scale == 1) {
-		struct goal based = moved;
-
-		if (base >= 0)
-			add_index(walk, index, base, 1, &based);
-		result = attempt(walk, index, other, &based, found, depth);
-	}
+	if (base >= 0)
+		result = attempt(walk, index, base,
+				 mem->scale * constant_in(walk, index,
+							  mem->index, depth),
+				 &moved, found, depth);
+	if (result == UNKNOWN && other >= 0 && mem->scale == 1)
+		result = attempt(walk, index, other,
+				 constant_in(walk, index, mem->base, depth),
+				 &moved, found, depth);
 	/* An array: its fixed address and an index. */
-	if (result == UNKNOWN &&
-	    (mem->disp < 0 ||
-	     sites_relocation_at(walk->function->finder->image, insn->address,
-				 insn->size, NULL, NULL))) {
-		struct goal based = *goal;
-
-		if (base >= 0)
-			add_index(walk, index, base, 1, &based);
-		if (other >= 0)
-			add_index(walk, index, other, mem->scale, &based);
+	if (result == UNKNOWN && may_be_fixed(mem->disp)) {
+		moved = *goal;
+		moved.offset[0] += constant_in_operand(walk, index, mem, depth);
 		result = fixed_operand(walk, insn, (uint64_t)mem->disp, false,
-				       &based, found);
+				       &moved, found);
 	}
 	return result;
 }
@@ -1084,6 +1024,11 @@ static enum result loaded(struct walk *walk, size_t index, const cs_insn *insn,
 	    sites_slot(walk->function, insn->address, base, mem->disp,
 		       &state.slot))
 		return back(walk, index, state, found, depth);
+	/* What the linker puts there is the symbol's address. */
+	if (mem->base == X86_REG_RIP &&
+	    sites_relocation_is_got(walk->function->finder->image,
+				    insn->address, insn->size))
+		return address_of(walk, index, insn, mem, goal, found, depth);
 	if (!push_load(&moved, 0))
 		return UNKNOWN;
 	return address_of(walk, index, insn, mem, &moved, found, depth);
@@ -1163,9 +1108,18 @@ static enum result written(struct walk *walk, size_t index, const cs_insn *insn,
 	reg = from->type == X86_OP_REG ? whole_register(from->reg) : -1;
 	switch (insn->id) {
 	case X86_INS_MOV:
-		if (reg >= 0)
+		if (reg >= 0) {
+			int64_t slot;
+
+			/* The stack pointer is a place in the frame. */
+			if (sites_slot(walk->function, insn->address, reg, 0,
+				       &slot))
+				return named(sites_name_frame(
+					walk->function, insn->address, slot,
+					&goal, found));
 			return in_register(walk, index, reg, &goal, found,
 					   depth);
+		}
 		if (from->type == X86_OP_MEM && from->size == 8)
 			return loaded(walk, index, insn, &from->mem, &goal,
 				      found, depth);
@@ -1175,44 +1129,38 @@ static enum result written(struct walk *walk, size_t index, const cs_insn *insn,
 				  depth);
 	case X86_INS_ADD:
 		if (from->type == X86_OP_IMM) {
-			/* A module's `add $symbol' is an array with an index. */
-			if (sites_relocation_at(walk->function->finder->image,
-						insn->address, insn->size, NULL,
-						NULL) ||
-			    from->imm < INT32_MIN / 2) {
-				add_index(walk, index, state->reg, 1, &goal);
-				return fixed_operand(walk, insn,
-						     (uint64_t)from->imm, false,
-						     &goal, found);
-			}
-			goal.offset[0] += from->imm;
-			return in_register(walk, index, state->reg, &goal,
-					   found, depth);
+			result = attempt(walk, index, state->reg, from->imm,
+					 &goal, found, depth);
+			if (result != UNKNOWN || !may_be_fixed(from->imm))
+				return result;
+			/* `add $symbol' is an array with an index. */
+			goal.offset[0] +=
+				constant_in(walk, index, to->reg, depth);
+			return fixed_operand(walk, insn, (uint64_t)from->imm,
+					     false, &goal, found);
 		}
 		if (from->type == X86_OP_MEM) {
 			struct goal percpu = goal;
 
 			/* A CPU's offset to a per-CPU variable's address. */
 			percpu.percpu = true;
-			result = attempt(walk, index, state->reg, &percpu,
+			result = attempt(walk, index, state->reg, 0, &percpu,
 					 found, depth);
-			if (result != UNKNOWN || from->size != 8)
-				return result;
-			add_index(walk, index, state->reg, 1, &goal);
-			result = loaded(walk, index, insn, &from->mem, &goal,
-					found, depth + 1);
+			if (result == UNKNOWN && from->size == 8)
+				result = loaded(walk, index, insn, &from->mem,
+						&goal, found, depth + 1);
 			return result;
 		}
 		/* A base and an index, in either order. */
-		if (reg < 0)
-			return UNKNOWN;
-		add_index(walk, index, reg, 1, &goal);
-		result = attempt(walk, index, state->reg, &goal, found, depth);
-		if (result != UNKNOWN)
-			return result;
-		goal = state->goal;
-		add_index(walk, index, state->reg, 1, &goal);
-		return attempt(walk, index, reg, &goal, found, depth);
+		result = attempt(walk, index, state->reg,
+				 constant_in(walk, index, from->reg, depth),
+				 &goal, found, depth);
+		if (result == UNKNOWN && reg >= 0)
+			result = attempt(walk, index, reg,
+					 constant_in(walk, index, to->reg,
+						     depth),
+					 &goal, found, depth);
+		return result;
 	case X86_INS_SUB:
 		if (from->type != X86_OP_IMM)
 			return UNKNOWN;
@@ -1326,12 +1274,23 @@ static bool known_here(struct walk *walk, uint64_t address,
 					   &state->goal, found);
 }
 
+/* Only what is in use counts. */
+static bool same_state(const struct state *a, const struct state *b)
+{
+	return a->in_slot == b->in_slot &&
+	       (a->in_slot ? a->slot == b->slot : a->reg == b->reg) &&
+	       a->goal.steps == b->goal.steps &&
+	       a->goal.percpu == b->goal.percpu &&
+	       memcmp(a->goal.offset, b->goal.offset,
+		      sizeof(*a->goal.offset) * GOAL_STEPS) == 0;
+}
+
 static struct visit *seen_before(struct walk *walk, size_t index,
 				 const struct state *state)
 {
 	for (size_t i = 0; i < walk->visited_count; i++)
 		if (walk->visited[i].index == index &&
-		    memcmp(&walk->visited[i].state, state, sizeof(*state)) == 0)
+		    same_state(&walk->visited[i].state, state))
 			return &walk->visited[i];
 	return NULL;
 }
@@ -1750,6 +1709,50 @@ bool sites_instruction_before(struct function *function, uint64_t after,
 	return true;
 }
 
+/* Where an instruction calls or jumps to; *is_slot: what stands there says. */
+static bool call_target(struct function *function, size_t index,
+			uint64_t *address, bool *is_slot)
+{
+	const cs_insn *insn = decode(function, index);
+	const cs_x86_op *to;
+
+	if (!insn || insn->detail->x86.op_count != 1)
+		return false;
+	to = &insn->detail->x86.operands[0];
+	*is_slot = to->type == X86_OP_MEM;
+	if (to->type == X86_OP_IMM)
+		*address = (uint64_t)to->imm;
+	else if (*is_slot && to->mem.base == X86_REG_RIP &&
+		 to->mem.index == X86_REG_INVALID)
+		*address = insn->address + insn->size + (uint64_t)to->mem.disp;
+	else
+		return false;
+	return true;
+}
+
+bool sites_each_target(struct function *function, const struct targets *targets,
+		       bool (*each)(struct function *function, uint64_t after,
+				    const struct sites_operation *operation))
+{
+	if (!disassemble(function))
+		return false;
+	for (size_t i = 0; i < function->code_count; i++) {
+		const struct instruction *at = &function->code[i];
+		const struct sites_operation *operation;
+		uint64_t address;
+		bool is_slot;
+
+		if (at->flow == NEXT ||
+		    !call_target(function, i, &address, &is_slot))
+			continue;
+		operation = sites_target(targets, address, is_slot);
+		if (operation &&
+		    !each(function, at->address + at->size, operation))
+			return false;
+	}
+	return true;
+}
+
 bool sites_follow(struct function *function, uint64_t address, int reg,
 		  const struct goal *goal, struct found *found)
 {
@@ -1757,7 +1760,6 @@ bool sites_follow(struct function *function, uint64_t address, int reg,
 	struct state state;
 	size_t index;
 
-	/* Compared by memcmp: no stray bytes. */
 	memset(&state, 0, sizeof(state));
 	state.reg = reg;
 	state.goal = *goal;

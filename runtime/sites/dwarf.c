@@ -78,35 +78,75 @@ int sites_child(struct sites_image *image, Dwarf_Die *die, Dwarf_Die *child,
 	return result;
 }
 
+bool sites_op_address(Dwarf_Attribute *location, const Dwarf_Op *op,
+		      uint64_t *address)
+{
+	Dwarf_Attribute indirect;
+	Dwarf_Addr value;
+
+	switch (op->atom) {
+	case DW_OP_addr:
+		*address = op->number;
+		return true;
+	/* Split debug information has its addresses in the main file. */
+	case DW_OP_addrx:
+	case DW_OP_GNU_addr_index:
+		if (dwarf_getlocation_attr(location, op, &indirect) != 0 ||
+		    dwarf_formaddr(&indirect, &value) != 0)
+			return false;
+		*address = value;
+		return true;
+	}
+	return false;
+}
+
 bool sites_callee(Dwarf_Die *call, Dwarf_Die *callee)
 {
 	Dwarf_Attribute attribute;
 
 	/* DWARF 5, and what compilers wrote before it. */
-	return (dwarf_attr(call, DW_AT_call_origin, &attribute) ||
+	return call->addr &&
+	       (dwarf_attr(call, DW_AT_call_origin, &attribute) ||
 		dwarf_attr(call, DW_AT_abstract_origin, &attribute)) &&
 	       dwarf_formref_die(&attribute, callee);
 }
 
-void sites_call_place(Dwarf_Die *unit, Dwarf_Die *die, const char **file,
-		      int *line)
+/* The unit's file of a number, NULL if there is none. */
+static const char *file_name(Dwarf_Die *unit, Dwarf_Die *die, unsigned int name)
 {
 	Dwarf_Attribute attribute;
 	Dwarf_Files *files;
 	Dwarf_Word value;
 	size_t count;
 
-	*file = "?";
-	*line = 0;
-	if (dwarf_formudata(dwarf_attr(die, DW_AT_call_line, &attribute),
-			    &value) == 0)
-		*line = (int)value;
-	if (dwarf_formudata(dwarf_attr(die, DW_AT_call_file, &attribute),
-			    &value) == 0 &&
-	    dwarf_getsrcfiles(unit, &files, &count) == 0 && value < count) {
-		const char *name = dwarf_filesrc(files, value, NULL, NULL);
+	if (dwarf_formudata(dwarf_attr_integrate(die, name, &attribute),
+			    &value) != 0 ||
+	    dwarf_getsrcfiles(unit, &files, &count) != 0 || value >= count)
+		return NULL;
+	return dwarf_filesrc(files, value, NULL, NULL);
+}
 
-		if (name)
-			*file = name;
-	}
+/* dwarf_decl_file() gives up the whole program in some damaged files. */
+const char *sites_decl_file(const Dwarf_Die *die)
+{
+	Dwarf_Die unit, from = *die;
+
+	return dwarf_diecu(&from, &unit, NULL, NULL) ?
+		       file_name(&unit, &from, DW_AT_decl_file) :
+		       NULL;
+}
+
+void sites_call_place(Dwarf_Die *unit, Dwarf_Die *die, const char **file,
+		      int *line)
+{
+	Dwarf_Attribute attribute;
+	Dwarf_Word value;
+
+	*file = file_name(unit, die, DW_AT_call_file);
+	if (!*file)
+		*file = "?";
+	*line = dwarf_formudata(dwarf_attr(die, DW_AT_call_line, &attribute),
+				&value) == 0 ?
+			(int)value :
+			0;
 }

@@ -52,6 +52,27 @@ struct callees {
 	size_t count;
 };
 
+/* What a program's calls of lock functions lead to. */
+struct target {
+	uint64_t address;
+	bool is_slot; /* the address of the function's address */
+	const struct sites_operation *operation;
+};
+
+/* A place that the loader fills with a symbol's address. */
+struct slot {
+	uint64_t address;
+	const char *symbol;
+	uint64_t value; /* 0: another file's */
+};
+
+struct targets {
+	struct target *list;
+	size_t count;
+	struct slot *slots; /* by address */
+	size_t slot_count;
+};
+
 /* A call, of whatever function. */
 struct call {
 	Dwarf_Die die;
@@ -115,11 +136,6 @@ struct goal {
 	int steps; /* pointers followed, plus one */
 	int64_t offset
 		[GOAL_STEPS]; /* added before each is followed, and at the end */
-	/*
-	 * What is not known is added to that as well, a multiple of this: the
-	 * index of an array.  0: nothing is.
-	 */
-	uint32_t stride[GOAL_STEPS];
 };
 
 /* A name that was found. */
@@ -165,6 +181,7 @@ struct finder {
 	struct sites_error *error;
 	struct sites_strings *strings;
 	struct sites_globals *globals;
+	struct targets targets;
 	csh boundaries; /* without detail: quick */
 	csh detailed;
 	cs_insn *instruction; /* the buffers of the two */
@@ -246,7 +263,24 @@ bool sites_slot_is_open(struct function *function, uint64_t address,
 bool sites_slot(struct function *function, uint64_t address, int reg,
 		int64_t offset, int64_t *slot);
 
+/* targets.c */
+bool sites_targets_read(struct sites_image *image, struct targets *targets,
+			struct sites_error *error);
+void sites_targets_free(struct targets *targets);
+const struct slot *sites_slot_at(const struct targets *targets,
+				 uint64_t address);
+/* The lock function that is there, or NULL. */
+const struct sites_operation *sites_target(const struct targets *targets,
+					   uint64_t address, bool is_slot);
+
 /* code.c */
+/*
+ * Calls `each' for the function's calls and jumps out of it that lead to a
+ * target, until it returns false.
+ */
+bool sites_each_target(struct function *function, const struct targets *targets,
+		       bool (*each)(struct function *function, uint64_t after,
+				    const struct sites_operation *operation));
 /* To be called before any function is looked at. */
 bool sites_finder_open(struct finder *finder);
 void sites_finder_close(struct finder *finder);

@@ -28,16 +28,17 @@ bool sites_global_add(struct sites_globals *globals, Dwarf_Die *variable,
 
 	/* By far the most have another location, which need not be read. */
 	if (!dwarf_attr(variable, DW_AT_location, &attribute) ||
-	    dwarf_formblock(&attribute, &block) != 0 || block.length != 9 ||
-	    block.data[0] != DW_OP_addr ||
-	    dwarf_getlocation(&attribute, &ops, &count) != 0 || count != 1)
+	    dwarf_formblock(&attribute, &block) != 0 || !block.length ||
+	    (block.data[0] != DW_OP_addr && block.data[0] != DW_OP_addrx &&
+	     block.data[0] != DW_OP_GNU_addr_index) ||
+	    dwarf_getlocation(&attribute, &ops, &count) != 0 || count != 1 ||
+	    !sites_op_address(&attribute, &ops[0], &global.address))
 		return true;
-	global.address = ops[0].number;
 	global.name = dwarf_diename(variable);
 	if (!global.name || !sites_type_of(variable, &global.type))
 		return true;
 	global.typed = true;
-	global.file = dwarf_decl_file(variable);
+	global.die = *variable;
 	global.size = sites_size_of(&global.type);
 	/* `struct foo array[]' has its size in the symbol table only. */
 	return add(globals, &global, error);

@@ -10,6 +10,9 @@
 
 #include "sites_private.h"
 
+/* ELFCOMPRESS_ZSTD, which older headers do not have. */
+#define COMPRESSED_ZSTD 2
+
 static const Dwfl_Callbacks callbacks = {
 	.find_elf = dwfl_build_id_find_elf,
 	.find_debuginfo = dwfl_standard_find_debuginfo,
@@ -148,6 +151,19 @@ static bool has_debug_sections(Elf *elf)
 	return false;
 }
 
+/* How a file's sections are compressed; older libraries know zlib only. */
+static bool has_zstd(Elf *elf)
+{
+	Elf_Scn *section = NULL;
+	GElf_Chdr header;
+
+	while ((section = elf_nextscn(elf, section)))
+		if (gelf_getchdr(section, &header) &&
+		    header.ch_type == COMPRESSED_ZSTD)
+			return true;
+	return false;
+}
+
 static Elf_Scn *find_symtab(Elf *elf)
 {
 	Elf_Scn *section = NULL;
@@ -185,6 +201,11 @@ static bool load(struct sites_image *image, int fd, struct sites_error *error)
 		return sites_fail(error, "%s is damaged: %s", image->path,
 				  dwfl_errmsg(-1));
 	image->dwarf = dwfl_module_getdwarf(module, &bias);
+	if (!image->dwarf && has_zstd(image->elf))
+		return sites_fail(
+			error,
+			"%s: the debug information is compressed by zstd, which this libelf does not know: objcopy --decompress-debug-sections makes it readable",
+			image->path);
 	if (!image->dwarf && has_debug_sections(image->elf))
 		return sites_fail(
 			error, "%s: the debug information cannot be read: %s",

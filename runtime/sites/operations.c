@@ -181,11 +181,12 @@ static const char *const wrappers[] = {
 	"class_mutex",	     "class_raw_spinlock", "class_read_lock",
 	"class_rwsem",	     "class_spinlock",	   "class_write_lock",
 	"class_percpu_read", "class_percpu_write", "_raw_spin_trylock",
-	"percpu_down_read",  "percpu_down_write",  "percpu_up_read",
-	"raw_spin_lock",     "raw_spin_trylock",   "raw_spin_unlock",
-	"read_lock",	     "read_trylock",	   "read_unlock",
-	"spin_lock",	     "spin_trylock",	   "spin_unlock",
-	"write_lock",	     "write_trylock",	   "write_unlock",
+	"_spin_trylock",     "percpu_down_read",   "percpu_down_write",
+	"percpu_up_read",    "raw_spin_lock",	   "raw_spin_trylock",
+	"raw_spin_unlock",   "read_lock",	   "read_trylock",
+	"read_unlock",	     "spin_lock",	   "spin_trylock",
+	"spin_unlock",	     "write_lock",	   "write_trylock",
+	"write_unlock",
 };
 
 /* What may follow. */

@@ -280,8 +280,9 @@ enum sites_ask {
 };
 
 /*
- * Every call of a lock function, from the debug information's call sites
- * (which compilers write when they optimise).
+ * Every call of a lock function, from the debug information's call sites, and,
+ * in functions of a program that have none (compilers write them when they
+ * optimise), from the machine code.
  */
 bool sites_calls(struct sites_image *image, unsigned int ask,
 		 struct sites_calls *calls, struct sites_error *error);

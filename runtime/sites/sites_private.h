@@ -75,8 +75,15 @@ int sites_child(struct sites_image *image, Dwarf_Die *die, Dwarf_Die *child,
 /* Nesting deeper than any compiler's is corrupt. */
 #define SITES_MAX_DEPTH 256
 
+/* The address that an operation of a location stands for. */
+bool sites_op_address(Dwarf_Attribute *location, const Dwarf_Op *op,
+		      uint64_t *address);
+
 /* The function that a call site calls. */
 bool sites_callee(Dwarf_Die *call, Dwarf_Die *callee);
+
+/* The file that declares something, or NULL. */
+const char *sites_decl_file(const Dwarf_Die *die);
 
 /* Where an inlined function is called. */
 void sites_call_place(Dwarf_Die *unit, Dwarf_Die *die, const char **file,
@@ -179,6 +186,9 @@ const unsigned char *sites_code_at(struct sites_image *image, uint64_t address,
  */
 bool sites_relocation_at(struct sites_image *image, uint64_t address,
 			 size_t size, const char **symbol, uint64_t *value);
+/* Whether it is the place of the symbol's address, and not the symbol's. */
+bool sites_relocation_is_got(struct sites_image *image, uint64_t address,
+			     size_t size);
 /* Where in that range it is put. */
 uint64_t sites_relocation_place(struct sites_image *image, uint64_t address,
 				size_t size);
@@ -190,7 +200,7 @@ struct sites_global {
 	uint64_t address;
 	uint64_t size;
 	const char *name;
-	const char *file; /* where it is declared, or NULL */
+	Dwarf_Die die; /* where it is declared, if it has a type */
 	bool typed;
 	Dwarf_Die type;
 };

@@ -398,6 +398,7 @@ struct sites_relocation {
 	uint64_t place;
 	uint64_t value;
 	const char *symbol; /* NULL: of this file, and in the value */
+	bool is_got; /* not that, but where the linker puts it */
 };
 
 static int compare_relocations(const void *left, const void *right)
@@ -448,6 +449,10 @@ static bool read_relocations_of(struct sites_image *image, Elf_Scn *section,
 			break;
 		relocation.place = base + rela.r_offset;
 		relocation.value = (uint64_t)rela.r_addend;
+		relocation.is_got =
+			GELF_R_TYPE(rela.r_info) == R_X86_64_GOTPCREL ||
+			GELF_R_TYPE(rela.r_info) == R_X86_64_GOTPCRELX ||
+			GELF_R_TYPE(rela.r_info) == R_X86_64_REX_GOTPCRELX;
 		if (!relocation_symbol(image, GELF_R_SYM(rela.r_info),
 				       &relocation))
 			continue;
@@ -525,6 +530,15 @@ bool sites_relocation_at(struct sites_image *image, uint64_t address,
 	if (value)
 		*value = found->value;
 	return true;
+}
+
+bool sites_relocation_is_got(struct sites_image *image, uint64_t address,
+			     size_t size)
+{
+	const struct sites_relocation *found =
+		find_relocation(image, address, size);
+
+	return found && found->is_got;
 }
 
 uint64_t sites_relocation_place(struct sites_image *image, uint64_t address,

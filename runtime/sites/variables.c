@@ -196,19 +196,11 @@ bool sites_expand(struct function *function)
 	return true;
 }
 
-/*
- * Where an index has been added, the offset says something only if the way
- * from the type goes through an array, or the index counts whole types: the
- * pointer is one into an array of them.
- */
-static bool index_fits(Dwarf_Die *type, uint32_t stride, const char *way)
+static bool is_element(const Dwarf_Die *type, int64_t offset)
 {
-	uint64_t size;
+	int64_t size = offset ? (int64_t)sites_size_of(type) : 1;
 
-	if (!stride || strchr(way, '['))
-		return true;
-	size = sites_size_of(type);
-	return size && stride % size == 0;
+	return size > 0 && offset % size == 0;
 }
 
 /* Follows the goal's pointers from a type at an offset to the lock. */
@@ -217,23 +209,18 @@ static bool reach(Dwarf_Die *type, int64_t offset, const struct goal *goal,
 {
 	Dwarf_Die at = *type;
 	const char *start;
-	size_t length;
 
 	for (; step + 1 < goal->steps; step++) {
-		size_t before = found->path.length;
 		Dwarf_Die pointer;
 
-		if (offset < 0 ||
-		    !sites_pointer_at(&at, (uint64_t)offset, &found->path,
-				      &pointer) ||
-		    !index_fits(&at, goal->stride[step],
-				found->path.text + before))
+		if (offset < 0 || !sites_pointer_at(&at, (uint64_t)offset,
+						    &found->path, &pointer))
 			return false;
 		if (!sites_type_of(&pointer, &at))
 			return false;
 		offset = goal->offset[step + 1];
-		/* A pointer to the lock itself has the only name there is. */
-		if (step + 2 == goal->steps && !offset &&
+		/* A pointer to locks has the only name that they have. */
+		if (step + 2 == goal->steps && is_element(&at, offset) &&
 		    sites_is_lock(&at, goal->kind)) {
 			found->how = SITES_BY_POINTER;
 			return found->path.members > 0;
@@ -245,10 +232,8 @@ static bool reach(Dwarf_Die *type, int64_t offset, const struct goal *goal,
 		sites_path_add(&found->path, start);
 		found->path.members = 0;
 	}
-	length = found->path.length;
 	return offset >= 0 &&
-	       sites_lock_at(&at, (uint64_t)offset, goal->kind, &found->path) &&
-	       index_fits(&at, goal->stride[step], found->path.text + length);
+	       sites_lock_at(&at, (uint64_t)offset, goal->kind, &found->path);
 }
 
 static bool name_type(Dwarf_Die *pointee, const struct goal *goal,
@@ -370,9 +355,6 @@ static bool name_storage(struct function *function,
 			return false;
 		memmove(moved.offset + 1, moved.offset,
 			sizeof(*moved.offset) * (size_t)moved.steps);
-		memmove(moved.stride + 1, moved.stride,
-			sizeof(*moved.stride) * (size_t)moved.steps);
-		moved.stride[0] = 0;
 		moved.steps++;
 		moved.offset[0] = offset;
 	} else {
@@ -454,46 +436,81 @@ bool sites_name_frame(struct function *function, uint64_t address, int64_t slot,
 	return have;
 }
 
-bool sites_name_address(struct function *function, uint64_t address,
-			const struct goal *goal, struct found *found)
+/* What the unit says of a variable that another file has. */
+static bool declared_type(struct function *function, const char *name,
+			  Dwarf_Die *type)
 {
-	const struct sites_global *global = sites_global_at(
-		function->finder->globals, address + (uint64_t)goal->offset[0]);
-	int64_t offset;
-	Dwarf_Die type;
+	Dwarf_Die child;
+	bool more = dwarf_child(&function->unit, &child) == 0;
 
-	memset(found, 0, sizeof(*found));
-	found->scope = -1;
-	found->how = SITES_BY_SYMBOL;
-	if (!global)
-		return false;
-	offset = (int64_t)(address + (uint64_t)goal->offset[0] -
-			   global->address);
-	/* Counts as a member: a pointer variable's name is one. */
-	sites_path_add(&found->path, global->name);
-	if (goal->steps > 1)
-		found->how = SITES_BY_VARIABLE;
-	if (goal->steps == 1) {
-		found->fixed = address + (uint64_t)goal->offset[0];
-		found->declared = global->file;
-	}
-	if (global->typed) {
-		type = global->type;
-		return reach(&type, offset, goal, 0, found);
-	}
-	/* Without a type: a whole variable is the lock. */
-	return goal->steps == 1 && !offset;
+	for (; more; more = sites_next(&child))
+		if (dwarf_tag(&child) == DW_TAG_variable &&
+		    strcmp(sites_die_name(&child), name) == 0)
+			return sites_type_of(&child, type);
+	return false;
 }
 
 bool sites_name_symbol(struct function *function, const char *symbol,
 		       const struct goal *goal, struct found *found)
 {
-	(void)function;
+	Dwarf_Die type;
+
 	memset(found, 0, sizeof(*found));
 	found->scope = -1;
-	found->how = SITES_BY_SYMBOL;
+	found->how = goal->steps > 1 ? SITES_BY_VARIABLE : SITES_BY_SYMBOL;
 	sites_path_add(&found->path, symbol);
+	if (declared_type(function, symbol, &type))
+		return reach(&type, goal->offset[0], goal, 0, found);
+	/* Without a type: a whole variable is the lock. */
 	return goal->steps == 1 && !goal->offset[0];
+}
+
+/* What is loaded from a place that has a symbol's address. */
+static bool name_slot_symbol(struct function *function, const struct slot *slot,
+			     const struct goal *goal, struct found *found)
+{
+	struct goal moved = *goal;
+
+	moved.steps--;
+	memmove(moved.offset, goal->offset + 1,
+		sizeof(*moved.offset) * (size_t)moved.steps);
+	return slot->value ?
+		       sites_name_address(function, slot->value, &moved,
+					  found) :
+		       sites_name_symbol(function, slot->symbol, &moved, found);
+}
+
+bool sites_name_address(struct function *function, uint64_t address,
+			const struct goal *goal, struct found *found)
+{
+	struct finder *finder = function->finder;
+	uint64_t at = address + (uint64_t)goal->offset[0];
+	const struct sites_global *global;
+	const struct slot *slot;
+	Dwarf_Die type;
+
+	if (goal->steps > 1 && (slot = sites_slot_at(&finder->targets, at)))
+		return name_slot_symbol(function, slot, goal, found);
+	memset(found, 0, sizeof(*found));
+	found->scope = -1;
+	found->how = goal->steps > 1 ? SITES_BY_VARIABLE : SITES_BY_SYMBOL;
+	global = sites_global_at(finder->globals, at);
+	if (!global)
+		return false;
+	/* Counts as a member: a pointer variable's name is one. */
+	sites_path_add(&found->path, global->name);
+	if (goal->steps == 1) {
+		found->fixed = at;
+		found->declared =
+			global->typed ? sites_decl_file(&global->die) : NULL;
+	}
+	if (global->typed) {
+		type = global->type;
+		return reach(&type, (int64_t)(at - global->address), goal, 0,
+			     found);
+	}
+	/* Without a type: a whole variable is the lock. */
+	return goal->steps == 1 && at == global->address;
 }
 
 /* libdw's way to say it is bregx. */

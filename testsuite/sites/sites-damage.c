@@ -31,6 +31,7 @@ static void ask_all(const char *path)
 	static const char *const insides[] = { "plain", "pieces" };
 	struct sites_spin_exits exits;
 	struct sites_percpu *percpu;
+	struct sites_calls calls;
 	struct sites_error error;
 	struct sites_image *image = sites_open(path, &error);
 	size_t count;
@@ -58,6 +59,8 @@ static void ask_all(const char *path)
 		sites_spin_exits_free(&exits);
 	if (sites_percpu(image, &percpu, &count, &error))
 		free(percpu);
+	if (sites_calls(image, SITES_POINTS, &calls, &error))
+		sites_calls_free(&calls);
 	sites_close(image);
 }
 

@@ -8,8 +8,8 @@ usage: truth.py SOURCE CALLS
 CALLS is what `sites-query VMLINUX calls` prints.  A name is right if its last member,
 or the variable, stands
   in the statement at the call's line;
-  in what that uses, as the source defines it: macros and inline functions of the
-    headers, of the same file and of the headers beside it, LEVELS deep;
+  in what that uses, as the source defines it: macros and functions of the headers,
+    of the same file and of the headers beside it, LEVELS deep;
   the same, for what the function assigns to a local variable in the statement;
   the same, at the line that an inlined function is called from, where the lock is
     one of its parameters.
@@ -24,9 +24,10 @@ LEVELS = 4
 WORD = re.compile(r'[A-Za-z_]\w*')
 COMMENT = re.compile(r'/\*.*?\*/|//[^\n]*', re.S)
 DEFINE = re.compile(r'^[ \t]*#[ \t]*define[ \t]+(\w+)((?:[^\n]*\\\n)*[^\n]*)', re.M)
-# A function's head begins in the first column and its body ends with a brace there.
-FUNCTION = re.compile(r'^(?:static|extern|__always_inline|inline)\b[^;{}#=]*?\b(\w+)\s*\('
-                      r'[^;{}#]*\)[^;{}#()]*\{.*?^\}', re.M | re.S)
+# A function's head begins in the first column and its body ends with a brace
+# there, or in the same line.
+FUNCTION = re.compile(r'^[a-z_][^;{}#=]*?\b(\w+)\s*\('
+                      r'[^;{}#]*\)[^;{}#()]*\{(?:[^\n]*\}[ \t]*$|.*?^\})', re.M | re.S)
 HEADERS = ('include', 'arch/x86/include')
 PARTS = ('statement', 'definition', 'local variable', 'caller')
 
@@ -154,7 +155,8 @@ def check(source, file, line, wanted, chain):
         if uses(source, file, assigned, wanted) >= 0:
             return PARTS[2]
         words |= set(WORD.findall(assigned))
-    if chain and words & set(WORD.findall(head)):
+    # A guard's functions are made by a macro that is in no function.
+    if chain and (not head or words & set(WORD.findall(head))):
         _, place = chain[0].split('@')
         file, line = place.rsplit(':', 1)
         if check(source, file, line, wanted, chain[1:]):
