@@ -245,6 +245,8 @@ static u64 lk_cgroup_id(char *name)
 
 	if (name && leaf && !copy_from_kernel_nofault(name, leaf, TASK_COMM_LEN))
 		name[TASK_COMM_LEN - 1] = '\0';
+	if (name && !name[0])	/* the root of the hierarchy has none */
+		strscpy(name, "/", TASK_COMM_LEN);
 	return cgroup_id(cgrp);
 }
 

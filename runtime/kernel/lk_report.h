@@ -284,15 +284,19 @@ static const char *lk_kind_text(const struct lk_rec *r, char *buf, size_t size)
 	return buf;
 }
 
-static void lk_owner_text(const struct lk_rec *r, char *buf, size_t size)
+/* NAME/TID, of which the name is cut to fit into `width`. */
+static void lk_owner_text(const struct lk_rec *r, char *buf, size_t size, int width)
 {
-	char comm[TASK_COMM_LEN];
+	char comm[TASK_COMM_LEN], tid[16];
+	int len;
 
 	strscpy(comm, r->owner_comm, sizeof(comm));
+	len = scnprintf(tid, sizeof(tid), "/%d", r->owner);
 	if (!r->owner)
 		strscpy(buf, "-", size);
 	else
-		scnprintf(buf, size, "%s/%d", comm[0] ? lk_clean(comm) : "?", r->owner);
+		scnprintf(buf, size, "%.*s%s", max(width - len, 1),
+			  comm[0] ? lk_clean(comm) : "?", tid);
 }
 
 static void lk_who_text(const struct lk_rec *r, char *buf, size_t size)
@@ -375,7 +379,7 @@ static void lk_table_widths(struct list_head *rows, struct lk_widths *w)
 		if (n++ >= lk_opt.top)
 			break;
 		w->kind = max_t(int, w->kind, strlen(lk_kind_text(r, buf, sizeof(buf))));
-		lk_owner_text(r, buf, sizeof(buf));
+		lk_owner_text(r, buf, sizeof(buf), sizeof(buf));
 		w->owner = max_t(int, w->owner, strlen(buf));
 		lk_rec_lock_name(r, buf, sizeof(buf));
 		w->name = max_t(int, w->name, strlen(buf));
@@ -402,7 +406,7 @@ static void lk_table_row(const struct lk_rec *r, const struct lk_widths *w, u64 
 	unsigned int share = lk_permille(r->total_ns, all_ns);
 
 	lk_rec_lock_name(r, name, sizeof(name));
-	lk_owner_text(r, owner, sizeof(owner));
+	lk_owner_text(r, owner, sizeof(owner), w->owner);
 	lk_code_text(r->caller, false, caller, min_t(size_t, sizeof(caller), w->caller + 1));
 	lk_print("%-*s ", w->kind, lk_kind_text(r, kind, sizeof(kind)));
 	if (w->who) {

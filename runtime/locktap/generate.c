@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "generate.h"
+#include "name.h"
 
 /* ------------------------------------------------------------------------ */
 /* The name table                                                            */
@@ -305,13 +306,23 @@ struct entry {
 	char mode;
 	enum sites_success test; /* what rax has to be */
 	const struct sites_point *point; /* NULL: cannot be armed */
-	size_t group; /* number of the alias it is in */
+	size_t group; /* number of the alias it is in, */
+	size_t part; /* and of the one that this is in */
+};
+
+/* A source file as the debug information and as the source tree has it. */
+struct file {
+	const char *raw;
+	char *name;
 };
 
 struct entries {
 	struct entry *list;
 	size_t count;
 	size_t room;
+	struct source_tree tree;
+	struct file *files;
+	size_t file_count;
 };
 
 /* The name in a probe point: without the [] of arrays. */
@@ -375,6 +386,39 @@ static enum sites_success opposite(enum sites_success success)
 	return success == SITES_ZERO ? SITES_NONZERO : SITES_ZERO;
 }
 
+/* False if out of memory; *name is NULL where the file is not known. */
+static bool file_name(struct entries *entries, const char *raw,
+		      const char **name)
+{
+	struct file *files;
+
+	*name = NULL;
+	if (!raw)
+		return true;
+	for (size_t i = 0; !*name && i < entries->file_count; i++)
+		if (strcmp(entries->files[i].raw, raw) == 0)
+			*name = entries->files[i].name;
+	if (*name)
+		return true;
+	files = reallocarray(entries->files, entries->file_count + 1,
+			     sizeof(*files));
+	if (!files)
+		return false;
+	entries->files = files;
+	files[entries->file_count].raw = raw;
+	files[entries->file_count].name = source_tree_name(&entries->tree, raw);
+	*name = files[entries->file_count].name;
+	if (*name)
+		entries->file_count++;
+	return *name != NULL;
+}
+
+/* Readers of a percpu_rwsem call a function only while a writer is about. */
+static bool is_seldom(const struct sites_call *call)
+{
+	return strcmp(call->called, "__percpu_down_read") == 0;
+}
+
 static bool add_call(struct entries *entries, const struct sites_call *call,
 		     const char *name)
 {
@@ -382,11 +426,12 @@ static bool add_call(struct entries *entries, const struct sites_call *call,
 		.kind = call->kind,
 		.name = (char *)name,
 		.in_variable = call->how == SITES_BY_SYMBOL,
-		.declared = call->declared,
 		.mode = call->mode,
 		.event = RELEASE,
 	};
 
+	if (!file_name(entries, call->declared, &entry.declared))
+		return false;
 	switch (call->op) {
 	case SITES_UNLOCK:
 		entry.point = good(&call->before);
@@ -396,11 +441,11 @@ static bool add_call(struct entries *entries, const struct sites_call *call,
 	case SITES_LOCK:
 	case SITES_TRYLOCK:
 		entry.event = ACQUIRE;
-		entry.point = good(&call->before);
+		entry.point = is_seldom(call) ? NULL : good(&call->before);
 		if (!add(entries, &entry))
 			return false;
 		entry.event = ACQUIRED;
-		entry.point = good(&call->behind);
+		entry.point = is_seldom(call) ? NULL : good(&call->behind);
 		entry.test = call->success;
 		if (!add(entries, &entry))
 			return false;
@@ -414,15 +459,39 @@ static bool add_call(struct entries *entries, const struct sites_call *call,
 	}
 }
 
+/* A lock without a name has no probe of its own, only one of its kind's. */
+static bool add_unnamed(struct entries *entries, const struct sites_call *call)
+{
+	struct entry entry = {
+		.kind = call->kind,
+		.name = (char *)"?",
+		.mode = call->mode,
+		.event = ACQUIRED,
+		.test = call->success,
+		.point = good(&call->behind),
+	};
+
+	if ((call->op != SITES_LOCK && call->op != SITES_TRYLOCK) ||
+	    is_seldom(call))
+		return true;
+	return add(entries, &entry);
+}
+
 static bool collect(struct entries *entries, const struct sites_calls *calls)
 {
+	for (size_t i = 0; i < calls->count; i++)
+		if (!source_tree_add(&entries->tree, calls->list[i].file))
+			return false;
 	for (size_t i = 0; i < calls->count; i++) {
 		const struct sites_call *call = &calls->list[i];
 		char *name;
 		bool added;
 
-		if (call->how == SITES_UNKNOWN)
+		if (call->how == SITES_UNKNOWN) {
+			if (!add_unnamed(entries, call))
+				return false;
 			continue;
+		}
 		name = plain_name(call->name);
 		if (!name)
 			return false;
@@ -504,15 +573,18 @@ static void forget_single_files(struct entries *entries)
 	size_t begin = 0;
 
 	for (size_t i = 0; i <= entries->count; i++) {
+		const char *file = NULL;
 		bool several = false;
 
 		if (i < entries->count && i > begin &&
 		    !compare_names(&entries->list[begin], &entries->list[i]))
 			continue;
-		for (size_t j = begin; j < i; j++)
-			several |= compare_texts(entries->list[begin].declared,
-						 entries->list[j].declared) !=
-				   0;
+		for (size_t j = begin; j < i; j++) {
+			const char *other = entries->list[j].declared;
+
+			several |= file && other && strcmp(file, other) != 0;
+			file = file ? file : other;
+		}
 		for (size_t j = begin; !several && j < i; j++)
 			entries->list[j].declared = NULL;
 		begin = i;
@@ -524,6 +596,7 @@ struct target {
 	struct sites_image *image;
 	const char *tag;
 	const char *module; /* NULL: the kernel */
+	const char *pattern; /* how stap finds the module */
 	uint64_t stext; /* the kernel's _stext */
 };
 
@@ -547,10 +620,10 @@ static void write_lock(FILE *out, const struct target *target,
 	if (reach->base == SITES_FIXED)
 		write_fixed_lock(out, target, reach->address);
 	else if (reach->loaded)
-		fprintf(out, "__lk_at_loaded(%d, %" PRId64 ", %" PRId64 ")",
+		fprintf(out, "__lk_at_loaded(%d,%" PRId64 ",%" PRId64 ")",
 			reach->reg, reach->offset, reach->then);
 	else
-		fprintf(out, "__lk_at(%d, %" PRId64 ")", reach->reg,
+		fprintf(out, "__lk_at(%d,%" PRId64 ")", reach->reg,
 			reach->offset);
 }
 
@@ -558,9 +631,9 @@ static const char *test_text(enum sites_success test)
 {
 	switch (test) {
 	case SITES_NONZERO:
-		return "\tif (!__lk_result())\n\t\tnext\n";
+		return "if(!__lk_result())next ";
 	case SITES_ZERO:
-		return "\tif (__lk_result())\n\t\tnext\n";
+		return "if(__lk_result())next ";
 	default:
 		return "";
 	}
@@ -579,40 +652,95 @@ static void write_point(FILE *out, const char *module, uint64_t address)
 static void write_group(FILE *out, const struct target *target,
 			const struct entry *first, const struct entry *end)
 {
-	fprintf(out, "probe __lk_site.%s_%zu = ", target->tag, first->group);
+	fprintf(out, "probe __lk_site.%s_%zu=", target->tag, first->group);
 	for (const struct entry *entry = first; entry < end; entry++) {
 		/* Two calls may share a place, with nothing between them. */
 		if (entry > first &&
 		    entry->point->address == entry[-1].point->address)
 			continue;
 		if (entry > first)
-			fputs(",\n\t", out);
-		write_point(out, target->module, entry->point->address);
+			fputs(",\n", out);
+		write_point(out, target->pattern, entry->point->address);
 	}
-	fprintf(out, "\n{\n%s\tlock = ", test_text(first->test));
+	fprintf(out, "{%slock=", test_text(first->test));
 	write_lock(out, target, &first->point->reach);
-	fprintf(out, "\n\tmode = \"%c\"\n\top = \"%s\"\n%s}\n", first->mode,
-		event_names[first->event],
-		first->event == ACQUIRED ? "\tret = 0\n" : "");
+	fputs("}\n", out);
+}
+
+static bool same_part(const struct entry *a, const struct entry *b)
+{
+	return a->point && b->point && !compare_names(a, b) &&
+	       a->event == b->event &&
+	       !compare_texts(a->declared, b->declared) && a->mode == b->mode;
+}
+
+/* Those behind a lock call are found by their kind as well: lock.KIND.sites. */
+static void write_part_name(FILE *out, const struct entry *entry,
+			    const char *tag)
+{
+	if (entry->event == ACQUIRED)
+		fprintf(out, "__lk_acquired.%s.%s_%zu",
+			sites_kind_name(entry->kind), tag, entry->part);
+	else
+		fprintf(out, "__lk_part.%s_%zu", tag, entry->part);
+}
+
+/* The sites of one operation of one variable, in one mode. */
+static void write_mode(FILE *out, const struct target *target,
+		       const struct entry *first, const struct entry *end)
+{
+	fputs("probe ", out);
+	write_part_name(out, first, target->tag);
+	for (const struct entry *entry = first; entry < end; entry++) {
+		if (entry > first && entry->group == entry[-1].group)
+			continue;
+		fprintf(out, "%s__lk_site.%s_%zu", entry > first ? "," : "=",
+			target->tag, entry->group);
+	}
+	fprintf(out,
+		"{op=\"%s\" mode=\"%c\" kind=\"%s\" name=\"%s\""
+		" caller=__lk_site_address()%s}\n",
+		event_names[first->event], first->mode,
+		sites_kind_name(first->kind), first->name,
+		first->event == ACQUIRED ? " ret=0" : "");
 }
 
 static void write_groups(FILE *out, const struct target *target,
 			 struct entries *entries)
 {
-	size_t begin = 0, groups = 0;
+	size_t end, groups = 0;
 
-	for (size_t i = 0; i < entries->count; i = begin) {
-		begin = i + 1;
+	for (size_t i = 0; i < entries->count; i = end) {
+		end = i + 1;
 		if (!entries->list[i].point)
 			continue;
-		while (begin < entries->count &&
-		       same_group(&entries->list[i], &entries->list[begin]))
-			begin++;
-		for (size_t j = i; j < begin; j++)
+		while (end < entries->count &&
+		       same_group(&entries->list[i], &entries->list[end]))
+			end++;
+		for (size_t j = i; j < end; j++)
 			entries->list[j].group = groups;
 		write_group(out, target, &entries->list[i],
-			    &entries->list[begin]);
+			    &entries->list[end]);
 		groups++;
+	}
+}
+
+static void write_modes(FILE *out, const struct target *target,
+			struct entries *entries)
+{
+	size_t end, parts = 0;
+
+	for (size_t i = 0; i < entries->count; i = end) {
+		end = i + 1;
+		if (!entries->list[i].point)
+			continue;
+		while (end < entries->count &&
+		       same_part(&entries->list[i], &entries->list[end]))
+			end++;
+		for (size_t j = i; j < end; j++)
+			entries->list[j].part = parts;
+		write_mode(out, target, &entries->list[i], &entries->list[end]);
+		parts++;
 	}
 }
 
@@ -672,7 +800,7 @@ static void write_probe(FILE *out, const struct variable *variable,
 			const char *suffix, unsigned int events)
 {
 	size_t armed, unarmed, last = (size_t)-1;
-	const char *before = " = ";
+	const char *before = "=";
 
 	count(variable, events, &armed, &unarmed);
 	if (!armed)
@@ -681,19 +809,17 @@ static void write_probe(FILE *out, const struct variable *variable,
 	fputs(suffix, out);
 	for (const struct entry *entry = variable->first; entry < variable->end;
 	     entry++) {
-		if (!entry->point || entry->group == last ||
+		if (!entry->point || entry->part == last ||
 		    !is_in(variable, entry, events))
 			continue;
-		last = entry->group;
-		fprintf(out, "%s__lk_site.%s_%zu", before, variable->tag, last);
-		before = ", ";
+		last = entry->part;
+		fputs(before, out);
+		write_part_name(out, entry, variable->tag);
+		before = ",";
 	}
 	if (unarmed)
-		fprintf(out, ", __lk_unarmed.%s_%zu", variable->tag, unarmed);
-	fprintf(out,
-		"\n{\n\tkind = \"%s\"\n\tname = \"%s\"\n"
-		"\tcaller = __lk_site_address()\n}\n",
-		sites_kind_name(variable->first->kind), variable->first->name);
+		fprintf(out, ",__lk_unarmed.%s_%zu", variable->tag, unarmed);
+	fputs("{}\n", out);
 }
 
 /* The waits of one name's callers. */
@@ -709,8 +835,8 @@ static void write_waits(FILE *out, const struct variable *variable)
 	for (size_t i = 0; i < 2; i++) {
 		write_name(out, variable);
 		fprintf(out,
-			".%s = lock.%s.%s\n{\n"
-			"\tif (!__lk_is_named_%s(\"%s\"))\n\t\tnext\n}\n",
+			".%s=lock.%s.%s"
+			"{if(!__lk_is_named_%s(\"%s\"))next}\n",
 			waits[i], sites_kind_name(variable->first->kind),
 			waits[i], variable->tag, variable->first->name);
 	}
@@ -777,7 +903,8 @@ static void each_name(const struct entries *entries, struct variable variable,
 		     begin++)
 			;
 		variable.end = &entries->list[begin];
-		each(&variable, argument);
+		if (strcmp(variable.first->name, "?") != 0)
+			each(&variable, argument);
 	}
 }
 
@@ -836,9 +963,11 @@ static void write_one(struct variable *variable, void *argument)
 	write_files(output->out, *variable);
 	/* A module's own variables have its name in front as well. */
 	if (output->module && variable->first->in_variable) {
-		variable->prefix = output->module;
-		write_variable(output->out, variable);
-		write_files(output->out, *variable);
+		struct variable prefixed = *variable;
+
+		prefixed.prefix = output->module;
+		write_variable(output->out, &prefixed);
+		write_files(output->out, prefixed);
 	}
 }
 
@@ -847,16 +976,21 @@ static void free_entries(struct entries *entries)
 	for (size_t i = 0; i < entries->count; i++)
 		free(entries->list[i].name);
 	free(entries->list);
+	for (size_t i = 0; i < entries->file_count; i++)
+		free(entries->files[i].name);
+	free(entries->files);
+	source_tree_free(&entries->tree);
 }
 
 bool generate_probes(FILE *out, struct sites_image *image,
 		     const struct sites_calls *calls, const char *tag,
-		     const char *module, struct generated *told)
+		     const char *module, const char *pattern,
+		     struct generated *told)
 {
-	struct entries entries = { 0 };
+	struct entries entries = { .tree = { .is_kernel = true } };
 	struct variable variable = { .prefix = "", .tag = tag };
 	struct output output = { out, module, told };
-	struct target target = { image, tag, module, 0 };
+	struct target target = { image, tag, module, pattern, 0 };
 	bool done;
 
 	memset(told, 0, sizeof(*told));
@@ -873,6 +1007,7 @@ bool generate_probes(FILE *out, struct sites_image *image,
 		qsort(entries.list, entries.count, sizeof(*entries.list),
 		      compare_entries);
 		write_groups(out, &target, &entries);
+		write_modes(out, &target, &entries);
 		done = write_unarmed(out, &entries, tag);
 		each_name(&entries, variable, write_one, &output);
 	}

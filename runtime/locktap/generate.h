@@ -25,11 +25,13 @@ bool generate_names(FILE *out, struct sites_image *image,
 		    const struct sites_calls *calls, const char *tag);
 
 /*
- * The probes of one variable each.  `module' is NULL for the kernel.  False
- * when out of memory.
+ * The probes of one variable each.  `module' is NULL for the kernel; `pattern'
+ * is what stap finds the module by: its name, or its path where it is not
+ * among the kernel's modules.  False when out of memory.
  */
 bool generate_probes(FILE *out, struct sites_image *image,
 		     const struct sites_calls *calls, const char *tag,
-		     const char *module, struct generated *told);
+		     const char *module, const char *pattern,
+		     struct generated *told);
 
 #endif

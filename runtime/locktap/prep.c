@@ -241,6 +241,7 @@ struct content {
 	struct findings *findings;
 	const char *tag; /* "kernel" or the module's name */
 	const char *module; /* NULL for the kernel */
+	const char *pattern; /* what stap finds the module by */
 };
 
 static bool write_kernel(FILE *out, const struct content *content)
@@ -271,7 +272,7 @@ static bool write_kernel(FILE *out, const struct content *content)
 static bool write_probes(FILE *out, const struct content *content)
 {
 	return generate_probes(out, content->image, &content->findings->calls,
-			       content->tag, content->module,
+			       content->tag, content->module, content->pattern,
 			       &content->findings->told);
 }
 
@@ -436,25 +437,35 @@ static bool all_current(const struct job *job)
 	return current;
 }
 
+/* stap looks for a module by its name in the kernel's folder only. */
+static bool is_among_modules(const char *path)
+{
+	return strstr(path, "/lib/modules/") != NULL;
+}
+
 static int write_files(const struct job *job, struct findings *findings)
 {
+	char *path = realpath(sites_path(job->image), NULL);
 	struct content content = {
 		.image = job->image,
 		.findings = findings,
 		.tag = job->module ? job->module : "kernel",
 		.module = job->module,
+		.pattern = job->module,
 	};
 	int status = LOCKTAP_DONE;
 
+	if (job->module && path && !is_among_modules(path))
+		content.pattern = path;
 	for (const struct file *file = job->files;
 	     status == LOCKTAP_DONE && file->suffix; file++) {
-		char *path = file_path(job, file);
+		char *to = file_path(job, file);
 
-		status = path ? write_file(path, job->head, file->write,
-					   &content) :
-				locktap_fail("out of memory");
-		free(path);
+		status = to ? write_file(to, job->head, file->write, &content) :
+			      locktap_fail("out of memory");
+		free(to);
 	}
+	free(path);
 	return status;
 }
 
@@ -522,8 +533,8 @@ static int prepare(const struct options *options, struct sites_image *image,
 	if (asprintf(&job.folder, "%s/linux/%s", options->directory, release) <
 	    0)
 		return locktap_fail("out of memory");
-	if (!head_lines(image, job.module ? job.module : release, job.head,
-			sizeof(job.head))) {
+	if (!head_lines(image, job.module ? sites_path(image) : release,
+			job.head, sizeof(job.head))) {
 		status = locktap_fail("cannot read %s: %s", sites_path(image),
 				      strerror(errno));
 	} else if (all_current(&job)) {

@@ -137,7 +137,8 @@ static void next_token(struct scanner *s)
 		at += 2;
 	} else if ((c == '$' || c == '@') && next >= 0 && isdigit(next)) {
 		token.type = TOKEN_ARGUMENT;
-		for (at++; isdigit((unsigned char)char_at(s, at));)
+		for (at++;
+		     at < s->length && isdigit((unsigned char)s->text[at]);)
 			at++;
 	} else if (begins_word(c)) {
 		token.type = TOKEN_WORD;
@@ -333,6 +334,17 @@ static bool check_kind(struct scanner *s, size_t begin, size_t end)
 		word);
 }
 
+/* N of @N; a number too large for any argument stays so. */
+static size_t argument_number(const struct scanner *s)
+{
+	size_t number = 0;
+
+	for (size_t i = s->token.begin + 1; i < s->token.end; i++)
+		if (number < 100000)
+			number = number * 10 + (size_t)(s->text[i] - '0');
+	return number;
+}
+
 /* The text of a string token, or of the argument that @1 stands for. */
 static char *string_value(struct scanner *s)
 {
@@ -347,7 +359,7 @@ static char *string_value(struct scanner *s)
 		value = strndup(s->text + token->begin + 1,
 				token->end - token->begin - 2);
 	} else {
-		size_t number = strtoul(s->text + token->begin + 1, NULL, 10);
+		size_t number = argument_number(s);
 
 		if (number < 1 || number > s->out->argument_count) {
 			refuse(s, token->begin,
@@ -448,11 +460,33 @@ static char *read_argument(struct scanner *s)
 }
 
 /*
- * The scanner is behind the `('.  Whatever is wrong, it is then behind the
- * `)', so that one mistake is told once.
+ * A wildcard at the end of a name would take the operations of other names for
+ * its last part: *.* is also inode.release.  What a point without operation
+ * stands for is then written out.
  */
-static void rewrite_argument(struct scanner *s, size_t open, const char *before)
+static bool takes_operations(struct scanner *s, const char *name)
 {
+	const char *last = strrchr(name, '.');
+	size_t at = s->at;
+	bool follows;
+
+	if (!strchr(last ? last : name, '*'))
+		return false;
+	next_token(s);
+	follows = is_token(s, ".");
+	s->at = at;
+	return !follows;
+}
+
+/*
+ * The scanner is behind the `('.  Whatever is wrong, it is then behind the
+ * `)', so that one mistake is told once.  `is_whole': all of the point's
+ * components are here, none behind a }.
+ */
+static void rewrite_argument(struct scanner *s, size_t open, const char *before,
+			     bool is_whole)
+{
+	static const char operations[] = ".{acquired,release}";
 	char *name = read_argument(s), *words;
 	size_t end = s->token.end;
 
@@ -464,7 +498,7 @@ static void rewrite_argument(struct scanner *s, size_t open, const char *before)
 			s->at = s->token.begin;
 		return;
 	}
-	words = malloc(strlen(before) + strlen(name) + 1);
+	words = malloc(strlen(before) + strlen(name) + sizeof(operations));
 	if (!words) {
 		s->out->out_of_memory = true;
 		free(name);
@@ -472,6 +506,8 @@ static void rewrite_argument(struct scanner *s, size_t open, const char *before)
 	}
 	strcpy(words, before);
 	strcat(words, name);
+	if (is_whole && takes_operations(s, name))
+		strcat(words, operations);
 	free(name);
 	replace(s, open, end, words);
 	free(words);
@@ -498,6 +534,7 @@ static void skip_parentheses(struct scanner *s)
 struct place {
 	bool component; /* a component comes next */
 	bool is_lock; /* the first component is `lock' */
+	bool in_group; /* more may follow behind its } */
 	int index; /* how many components there were */
 	size_t kind, kind_end; /* the text of the second one */
 };
@@ -556,15 +593,17 @@ static bool argument_follows(struct scanner *s)
 /* The argument list of a component, behind the `('. */
 static void read_arguments(struct scanner *s, const struct place *place)
 {
+	/* Who lists what there is, wants all that the pattern takes. */
+	bool is_whole = !place->in_group && !s->out->is_point;
 	size_t open = s->token.begin;
 
 	if (place->is_lock && place->index == 1) {
-		rewrite_argument(s, open, ".*.var.");
+		rewrite_argument(s, open, ".*.var.", is_whole);
 		return;
 	}
 	if (place->is_lock && place->index == 2 &&
 	    check_kind(s, place->kind, place->kind_end)) {
-		rewrite_argument(s, open, ".var.");
+		rewrite_argument(s, open, ".var.", is_whole);
 		return;
 	}
 	if (place->is_lock && place->index > 2 && argument_follows(s))
@@ -583,6 +622,7 @@ static void skip_condition(struct scanner *s)
 /* { within a list of points: lock.{spin,mutex}.release */
 static void open_group(struct points *points)
 {
+	points->now.in_group = true;
 	if (points->groups < MAX_GROUPS)
 		points->group[points->groups] = points->now;
 	points->groups++;
@@ -594,6 +634,7 @@ static void close_group(struct points *points)
 	if (points->groups < MAX_GROUPS)
 		points->now = points->group[points->groups];
 	points->now.component = false;
+	points->now.in_group = points->groups > 0;
 	/* What comes behind {lock,other} is not of one kind. */
 	points->now.is_lock = points->now.is_lock && points->now.index;
 	points->now.index++;
@@ -800,7 +841,8 @@ bool rewrite_script(struct rewrite *rewrite, const char *text, size_t length)
 		else if (is_token(s, "global"))
 			read_globals(s, was_private);
 		else if (s->token.type == TOKEN_WORD &&
-			 !strncmp(s->text + s->token.begin, "lock_", 5))
+			 s->token.end - s->token.begin > 5 &&
+			 !memcmp(s->text + s->token.begin, "lock_", 5))
 			rewrite->has_locks = true;
 	} while (s->token.type != TOKEN_END && !rewrite->out_of_memory);
 	copy_until(s, length);
