@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /* Finds every call of a lock function, and names its lock. */
 #include <dwarf.h>
+#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "function.h"
 
@@ -51,6 +53,7 @@ struct run {
 	size_t unreadable;
 	unsigned int ask;
 	bool has_classes; /* the unit that is being scanned may have */
+	size_t share, shares; /* which of the units are for this run */
 };
 
 static bool has_code(Dwarf_Die *die)
@@ -262,6 +265,9 @@ static bool add_unit(struct run *run, Dwarf_Die *die)
 	return true;
 }
 
+/* Units next to each other for one thread: it then has their memory alone. */
+#define SHARE_UNITS 64
+
 /* A unit whose debug information is in a file of its own. */
 static const char *split_name(Dwarf_Die *die)
 {
@@ -279,12 +285,16 @@ static bool scan_image(struct run *run)
 	struct sites_image *image = run->finder.image;
 	Dwarf_CU *cu = NULL;
 	Dwarf_Die die, split;
+	size_t number = 0;
 	int result;
 
 	while ((result = dwarf_get_units(image->dwarf, cu, &cu, NULL, NULL,
 					 &die, &split)) == 0) {
-		const char *name = split_name(&die);
+		const char *name;
 
+		if (number++ / SHARE_UNITS % run->shares != run->share)
+			continue;
+		name = split_name(&die);
 		if (name && !split.addr)
 			return sites_fail(
 				run->finder.error,
@@ -864,53 +874,207 @@ static bool finish(struct run *run, struct sites_calls *calls)
 	return true;
 }
 
-static bool find_calls(struct run *run, struct sites_calls *calls)
+/* ------------------------------------------------------------------------ */
+/* Several threads, each with an image of its own: libdw's are for one       */
+
+struct worker {
+	struct run run;
+	struct sites_error error;
+	pthread_t thread;
+	bool started;
+	bool good;
+};
+
+static void *scan_units(void *argument)
 {
-	if (sites_kind(run->finder.image) == SITES_PROGRAM &&
-	    !sites_targets_read(run->finder.image, &run->finder.targets,
-				run->finder.error))
-		return false;
-	if (!scan_image(run) ||
-	    !sites_globals_finish(run->finder.image, &run->globals,
-				  run->finder.error) ||
-	    !sites_finder_open(&run->finder))
-		return false;
-	for (size_t i = 0; i < run->unit_count; i++) {
+	struct worker *worker = argument;
+
+	worker->good = scan_image(&worker->run);
+	return NULL;
+}
+
+static void *name_units(void *argument)
+{
+	struct worker *worker = argument;
+	struct run *run = &worker->run;
+
+	worker->good = sites_finder_open(&run->finder);
+	for (size_t i = 0; worker->good && i < run->unit_count; i++) {
 		struct unit *unit = &run->units[i];
 
-		for (size_t j = unit->first; j < unit->end; j++)
-			if ((run->places[j].has_locks ||
-			     run->places[j].by_code) &&
-			    !do_function(run, unit, &run->places[j]))
-				return false;
+		for (size_t j = unit->first; worker->good && j < unit->end; j++)
+			if (run->places[j].has_locks || run->places[j].by_code)
+				worker->good =
+					do_function(run, unit, &run->places[j]);
 	}
+	return NULL;
+}
+
+/* What cannot have a thread is done here, after the rest. */
+static bool all_workers(struct worker *workers, size_t count,
+			void *(*work)(void *), struct sites_error *error)
+{
+	bool good = true;
+
+	for (size_t i = 1; i < count; i++)
+		workers[i].started = pthread_create(&workers[i].thread, NULL,
+						    work, &workers[i]) == 0;
+	work(&workers[0]);
+	for (size_t i = 1; i < count; i++) {
+		if (workers[i].started)
+			pthread_join(workers[i].thread, NULL);
+		else
+			work(&workers[i]);
+	}
+	for (size_t i = 0; good && i < count; i++) {
+		good = workers[i].good;
+		if (!good)
+			*error = workers[i].error;
+	}
+	return good;
+}
+
+/* Adds a worker's list to the first one's. */
+static bool join_list(void **list, size_t *count, const void *other,
+		      size_t other_count, size_t size,
+		      struct sites_error *error)
+{
+	size_t room = 1;
+	char *joined;
+
+	/* As sites_grow() expects it. */
+	while (room < *count + other_count)
+		room *= 2;
+	joined = reallocarray(*list, room, size);
+	if (!joined)
+		return sites_fail(error, "out of memory");
+	*list = joined;
+	if (other_count)
+		memcpy(joined + *count * size, other, other_count * size);
+	*count += other_count;
+	return true;
+}
+
+static bool join_globals(struct worker *workers, size_t count,
+			 struct sites_error *error)
+{
+	struct sites_globals *globals = &workers[0].run.globals;
+	void *list = globals->list;
+
+	for (size_t i = 1; i < count; i++) {
+		struct sites_globals *other = &workers[i].run.globals;
+		bool good = join_list(&list, &globals->count, other->list,
+				      other->count, sizeof(*other->list),
+				      error);
+
+		globals->list = list;
+		if (!good)
+			return false;
+		workers[i].run.finder.globals = globals;
+	}
+	return true;
+}
+
+static bool join_calls(struct worker *workers, size_t count,
+		       struct sites_error *error)
+{
+	struct run *run = &workers[0].run;
+	void *list = run->list;
+
+	for (size_t i = 1; i < count; i++) {
+		struct run *other = &workers[i].run;
+		bool good = join_list(&list, &run->count, other->list,
+				      other->count, sizeof(*other->list),
+				      error);
+
+		run->list = list;
+		if (!good)
+			return false;
+		run->unreadable += other->unreadable;
+		sites_strings_join(run->finder.strings, other->finder.strings);
+	}
+	return true;
+}
+
+static bool find_calls(struct worker *workers, size_t count,
+		       struct sites_calls *calls, struct sites_error *error)
+{
+	struct run *run = &workers[0].run;
+	struct sites_image *image = run->finder.image;
+
+	if (sites_kind(image) == SITES_PROGRAM &&
+	    !sites_targets_read(image, &run->finder.targets, error))
+		return false;
+	if (!all_workers(workers, count, scan_units, error) ||
+	    !join_globals(workers, count, error))
+		return false;
+	if (!sites_globals_finish(image, &run->globals, error) ||
+	    !all_workers(workers, count, name_units, error) ||
+	    !join_calls(workers, count, error))
+		return false;
+	run->finder.error = error;
 	return name_by_place(run) && finish(run, calls);
+}
+
+static void worker_free(struct worker *worker)
+{
+	struct run *run = &worker->run;
+
+	sites_finder_close(&run->finder);
+	free(run->globals.list);
+	for (size_t i = 0; i < run->unit_count; i++)
+		free(run->units[i].callees.list);
+	free(run->units);
+	sites_targets_free(&run->finder.targets);
+	free(run->places);
+	free(run->list);
+}
+
+/* Only a kernel's image is worth it. */
+static size_t worker_count(const struct sites_image *image)
+{
+	long processors = sysconf(_SC_NPROCESSORS_ONLN);
+
+	if (sites_kind(image) != SITES_KERNEL || processors < 2)
+		return 1;
+	return processors < SITES_WORKERS ? (size_t)processors : SITES_WORKERS;
 }
 
 bool sites_calls(struct sites_image *image, unsigned int ask,
 		 struct sites_calls *calls, struct sites_error *error)
 {
-	struct run run = {
-		.finder = { .image = image, .error = error },
-		.ask = ask,
-	};
-	bool good;
+	struct worker workers[SITES_WORKERS];
+	size_t count = 0, most = worker_count(image);
+	bool good = true;
 
 	memset(calls, 0, sizeof(*calls));
-	run.finder.globals = &run.globals;
-	run.finder.strings = sites_strings_new(error);
-	if (!run.finder.strings)
-		return false;
-	calls->strings = run.finder.strings;
-	good = find_calls(&run, calls);
-	sites_finder_close(&run.finder);
-	free(run.globals.list);
-	for (size_t i = 0; i < run.unit_count; i++)
-		free(run.units[i].callees.list);
-	free(run.units);
-	sites_targets_free(&run.finder.targets);
-	free(run.places);
-	free(run.list);
+	memset(workers, 0, sizeof(workers));
+	while (good && count < most) {
+		struct worker *worker = &workers[count];
+		struct finder *finder = &worker->run.finder;
+
+		finder->image = sites_image_of(image, count);
+		if (!finder->image)
+			break;
+		worker->run.ask = ask;
+		finder->error = &worker->error;
+		finder->globals = &worker->run.globals;
+		finder->strings = sites_strings_new(error);
+		good = finder->strings != NULL;
+		count++;
+	}
+	for (size_t i = 0; i < count; i++) {
+		workers[i].run.share = i;
+		workers[i].run.shares = count;
+		workers[i].run.finder.shares = count > 1;
+	}
+	good = good && find_calls(workers, count, calls, error);
+	calls->strings = workers[0].run.finder.strings;
+	for (size_t i = 0; i < count; i++) {
+		if (i)
+			sites_strings_free(workers[i].run.finder.strings);
+		worker_free(&workers[i]);
+	}
 	if (!good)
 		sites_calls_free(calls);
 	return good;

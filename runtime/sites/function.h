@@ -181,6 +181,7 @@ struct finder {
 	struct sites_error *error;
 	struct sites_strings *strings;
 	struct sites_globals *globals;
+	bool shares; /* the globals, with other threads' images */
 	struct targets targets;
 	csh boundaries; /* without detail: quick */
 	csh detailed;

@@ -2,6 +2,7 @@
 /* Variables with a fixed address, and what is at an address. */
 #include <dwarf.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "sites_private.h"
 
@@ -39,6 +40,7 @@ bool sites_global_add(struct sites_globals *globals, Dwarf_Die *variable,
 		return true;
 	global.typed = true;
 	global.die = *variable;
+	global.place = dwarf_dieoffset(variable);
 	global.size = sites_size_of(&global.type);
 	/* `struct foo array[]' has its size in the symbol table only. */
 	return add(globals, &global, error);
@@ -63,7 +65,10 @@ static int compare(const void *left, const void *right)
 		return a->typed ? 1 : -1;
 	if (a->size != b->size)
 		return a->size < b->size ? -1 : 1;
-	return 0;
+	/* Always the same one. */
+	if (a->typed && a->place != b->place)
+		return a->place < b->place ? -1 : 1;
+	return strcmp(a->name, b->name);
 }
 
 /* The typed variable that begins at the address. */

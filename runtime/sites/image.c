@@ -310,10 +310,31 @@ struct sites_image *sites_open(const char *path, struct sites_error *error)
 	return image;
 }
 
+struct sites_image *sites_image_of(struct sites_image *image, size_t number)
+{
+	struct sites_image *helper;
+	struct sites_error error;
+
+	if (!number)
+		return image;
+	if (image->helpers[number])
+		return image->helpers[number];
+	helper = sites_open(image->path, &error);
+	if (helper && (!*image->build_id ||
+		       strcmp(helper->build_id, image->build_id) != 0)) {
+		sites_close(helper);
+		helper = NULL;
+	}
+	image->helpers[number] = helper;
+	return helper;
+}
+
 void sites_close(struct sites_image *image)
 {
 	if (!image)
 		return;
+	for (size_t i = 0; i < SITES_WORKERS; i++)
+		sites_close(image->helpers[i]);
 	sites_refused_done(image);
 	if (image->dwfl)
 		dwfl_end(image->dwfl);

@@ -20,6 +20,9 @@ enum sites_refused {
 	SITES_REFUSED, /* how many there are */
 };
 
+/* Threads that work at once; each maps the file once more. */
+#define SITES_WORKERS 2
+
 struct sites_image {
 	char *path;
 	char *build_id;
@@ -27,6 +30,8 @@ struct sites_image {
 	enum sites_kind kind;
 	Dwfl *dwfl;
 	Dwarf *dwarf;
+	/* The same file again, for other threads. */
+	struct sites_image *helpers[SITES_WORKERS];
 	Elf *elf; /* the file itself */
 	Elf *symbols; /* the file that has the symbol table, or NULL */
 	Elf_Scn *symtab;
@@ -38,6 +43,11 @@ struct sites_image {
 	GElf_Shdr code_header; /* of the section that was asked for last */
 	Elf_Data *code;
 };
+
+/* image.c */
+
+/* The image itself (0) or another on the same file; NULL if it has changed. */
+struct sites_image *sites_image_of(struct sites_image *image, size_t number);
 
 /* error.c */
 
@@ -202,6 +212,7 @@ struct sites_global {
 	const char *name;
 	Dwarf_Die die; /* where it is declared, if it has a type */
 	bool typed;
+	Dwarf_Off place; /* of the die */
 	Dwarf_Die type;
 };
 
@@ -225,6 +236,9 @@ const struct sites_global *sites_global_at(const struct sites_globals *globals,
 /* Each text once. */
 struct sites_strings *sites_strings_new(struct sites_error *error);
 void sites_strings_free(struct sites_strings *strings);
+/* Takes over the memory of others, whose texts may be there once more. */
+void sites_strings_join(struct sites_strings *strings,
+			struct sites_strings *other);
 const char *sites_string(struct sites_strings *strings, const char *text,
 			 struct sites_error *error);
 /* Memory that lasts as long. */

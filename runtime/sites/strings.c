@@ -52,6 +52,18 @@ void sites_strings_free(struct sites_strings *strings)
 	free(strings);
 }
 
+void sites_strings_join(struct sites_strings *strings,
+			struct sites_strings *other)
+{
+	struct piece **end = &strings->pieces;
+
+	/* What is free in the first piece stays in use. */
+	while (*end)
+		end = &(*end)->next;
+	*end = other->pieces;
+	other->pieces = NULL;
+}
+
 void *sites_strings_room(struct sites_strings *strings, size_t size,
 			 struct sites_error *error)
 {

@@ -480,6 +480,17 @@ static bool name_slot_symbol(struct function *function, const struct slot *slot,
 		       sites_name_symbol(function, slot->symbol, &moved, found);
 }
 
+/* What another thread's image has is at the same place in ours. */
+static bool own_die(struct finder *finder, const Dwarf_Die *die, Dwarf_Die *own)
+{
+	Dwarf *dwarf = finder->image->dwarf;
+	Dwarf_Die from = *die;
+
+	*own = *die;
+	return !finder->shares || dwarf_cu_getdwarf(from.cu) == dwarf ||
+	       dwarf_offdie(dwarf, dwarf_dieoffset(&from), own) != NULL;
+}
+
 bool sites_name_address(struct function *function, uint64_t address,
 			const struct goal *goal, struct found *found)
 {
@@ -487,7 +498,7 @@ bool sites_name_address(struct function *function, uint64_t address,
 	uint64_t at = address + (uint64_t)goal->offset[0];
 	const struct sites_global *global;
 	const struct slot *slot;
-	Dwarf_Die type;
+	Dwarf_Die die;
 
 	if (goal->steps > 1 && (slot = sites_slot_at(&finder->targets, at)))
 		return name_slot_symbol(function, slot, goal, found);
@@ -499,16 +510,15 @@ bool sites_name_address(struct function *function, uint64_t address,
 		return false;
 	/* Counts as a member: a pointer variable's name is one. */
 	sites_path_add(&found->path, global->name);
-	if (goal->steps == 1) {
+	if (goal->steps == 1)
 		found->fixed = at;
-		found->declared =
-			global->typed ? sites_decl_file(&global->die) : NULL;
-	}
-	if (global->typed) {
-		type = global->type;
-		return reach(&type, (int64_t)(at - global->address), goal, 0,
+	if (global->typed && goal->steps == 1 &&
+	    own_die(finder, &global->die, &die))
+		found->declared = sites_decl_file(&die);
+	if (global->typed)
+		return own_die(finder, &global->type, &die) &&
+		       reach(&die, (int64_t)(at - global->address), goal, 0,
 			     found);
-	}
 	/* Without a type: a whole variable is the lock. */
 	return goal->steps == 1 && at == global->address;
 }
