@@ -67,28 +67,28 @@
  * defines the function, whose own "void" leaves it as it is.
  */
 #define LK_FLUSH_void _stp_print_flush(void)
-#define LK_FLUSH_                                                                              \
-	({                                                                                     \
-		if (unlikely(per_cpu_ptr(_stp_log_pcpu, raw_smp_processor_id())->len))         \
-			_stp_print_flush();                                                     \
+#define LK_FLUSH_                                                                      \
+	({                                                                             \
+		if (unlikely(per_cpu_ptr(_stp_log_pcpu, raw_smp_processor_id())->len)) \
+			_stp_print_flush();                                            \
 	})
 #define _stp_print_flush(arguments) LK_FLUSH_##arguments
 
 /* Table sizes, all settable with stap's -D. */
-#ifndef LOCKTAP_RECORDS		/* records of one CPU */
+#ifndef LOCKTAP_RECORDS /* records of one CPU */
 #define LOCKTAP_RECORDS 1024
 #endif
-#ifndef LOCKTAP_WAITS		/* sleeping-lock waits open at one time */
+#ifndef LOCKTAP_WAITS /* sleeping-lock waits open at one time */
 #define LOCKTAP_WAITS 4096
 #endif
-#ifndef LOCKTAP_STACKS		/* different stacks */
+#ifndef LOCKTAP_STACKS /* different stacks */
 #define LOCKTAP_STACKS 4096
 #endif
-#ifndef LOCKTAP_FRAMES		/* return addresses whose frame size is known */
+#ifndef LOCKTAP_FRAMES /* return addresses whose frame size is known */
 #define LOCKTAP_FRAMES 8192
 #endif
-#define LK_DEPTH 64		/* frames kept of one stack */
-#define LK_BUCKETS 40		/* log2 buckets of ns: up to 2^40 ns, 18 minutes */
+#define LK_DEPTH 64 /* frames kept of one stack */
+#define LK_BUCKETS 40 /* log2 buckets of ns: up to 2^40 ns, 18 minutes */
 
 #if LOCKTAP_RECORDS < 1 || LOCKTAP_RECORDS > 32768
 #error "locktap: LOCKTAP_RECORDS must be 1 to 32768"
@@ -143,18 +143,18 @@ struct lk_wait {
 	struct task_struct *task;
 	unsigned long lock;
 	u64 begin_ns;
-	u64 phase_ns;		/* when the present phase began */
-	u64 spin_ns;		/* spun in the phases that are over */
-	u32 flags;		/* of the last begin */
-	u32 skipped;		/* stap's skip count at the begin */
-	s32 owner;		/* who held the lock at the begin */
+	u64 phase_ns; /* when the present phase began */
+	u64 spin_ns; /* spun in the phases that are over */
+	u32 flags; /* of the last begin */
+	u32 skipped; /* stap's skip count at the begin */
+	s32 owner; /* who held the lock at the begin */
 	s32 tid;
 	u8 kind;
 	u8 mode;
-	u8 level;		/* 0 task, 1 softirq, 2 hardirq, 3 NMI */
+	u8 level; /* 0 task, 1 softirq, 2 hardirq, 3 NMI */
 	u8 spinning : 1;
-	u8 inner : 1;		/* on the internal lock of an outer wait */
-	u8 tentative : 1;	/* may turn out not to wait at all */
+	u8 inner : 1; /* on the internal lock of an outer wait */
+	u8 tentative : 1; /* may turn out not to wait at all */
 };
 
 /* What the last begin or end on this CPU was: the probe variables. */
@@ -169,26 +169,26 @@ struct lk_event {
 	u8 op;
 	u8 kind;
 	u8 mode;
-	u8 valid;		/* the user's handler is to run */
-	u8 at_return;		/* seen by a return probe */
+	u8 valid; /* the user's handler is to run */
+	u8 at_return; /* seen by a return probe */
 };
 
 /* Counts of one CPU; the loss line is their sum. */
 struct lk_counts {
-	u64 seen;		/* waits over, after the filters */
+	u64 seen; /* waits over, after the filters */
 	u64 recorded;
-	u64 filtered;		/* kinds, only, pid */
-	u64 brief;		/* shorter than min_us */
-	u64 full;		/* lost: record table full */
-	u64 waits_full;		/* lost: no place to keep an open wait */
-	u64 stacks_full;	/* recorded, without their stack */
-	u64 deep;		/* recorded, stack cut at LK_DEPTH */
-	u64 unmatched;		/* an end without begin, or a begin whose end never came */
+	u64 filtered; /* kinds, only, pid */
+	u64 brief; /* shorter than min_us */
+	u64 full; /* lost: record table full */
+	u64 waits_full; /* lost: no place to keep an open wait */
+	u64 stacks_full; /* recorded, without their stack */
+	u64 deep; /* recorded, stack cut at LK_DEPTH */
+	u64 unmatched; /* an end without begin, or a begin whose end never came */
 	u64 inner;
-	u64 entries;		/* slow path entered, its end cannot be seen */
-	u64 queued;		/* ... of which the tracepoint told after all */
-	u64 walks;		/* stacks that had to be walked */
-	u64 known;		/* stacks that were recognised */
+	u64 entries; /* slow path entered, its end cannot be seen */
+	u64 queued; /* ... of which the tracepoint told after all */
+	u64 walks; /* stacks that had to be walked */
+	u64 known; /* stacks that were recognised */
 };
 
 #define LK_SPIN_DEPTH 12
@@ -203,13 +203,13 @@ struct lk_counts {
 #define LK_SEEN_DEPTH 48
 
 struct lk_seen {
-	u32 ip;			/* where it begins; 0: nothing here */
+	u32 ip; /* where it begins; 0: nothing here */
 	u32 caller;
-	u32 id;			/* in the stack table; 0: not there yet */
-	s32 top;		/* at the top of the task's stack; 0: nothing */
+	u32 id; /* in the stack table; 0: not there yet */
+	s32 top; /* at the top of the task's stack; 0: nothing */
 	u16 n;
-	u16 inner;		/* so many are lock functions or our own */
-	u16 last;		/* the furthest of the places */
+	u16 inner; /* so many are lock functions or our own */
+	u16 last; /* the furthest of the places */
 	bool probed;
 	struct {
 		u32 off;
@@ -227,7 +227,7 @@ struct lk_table {
 
 struct lk_cpu {
 	struct lk_event ev;
-	struct {		/* where the last wait was recorded */
+	struct { /* where the last wait was recorded */
 		struct lk_rec *rec;
 		unsigned long lock;
 		u64 by;
@@ -241,21 +241,22 @@ struct lk_cpu {
 	struct lk_seen seen[LK_SEEN_SETS][LK_SEEN_WAYS];
 	u32 seen_turn;
 	u32 nips;
-	u32 ips[LK_DEPTH];	/* the last stack that was followed */
-	struct lk_table table[2];	/* the second only with interval reports */
+	u32 ips[LK_DEPTH]; /* the last stack that was followed */
+	struct lk_table table[2]; /* the second only with interval reports */
 };
 
 /* Where a handler was called, for what needs registers or the stack. */
 struct lk_at {
-	struct pt_regs *regs;		/* NULL at a tracepoint */
-	unsigned long return_ip;	/* at a function's return: where it returns to */
+	struct pt_regs *regs; /* NULL at a tracepoint */
+	unsigned long return_ip; /* at a function's return: where it returns to */
 };
 
 /* In a function body only, where SystemTap's context is known. */
-#define LK_AT(c)                                                                               \
-	(&(struct lk_at){ .regs = (c)->kregs,                                                  \
-			  .return_ip = (c)->probe_type == stp_probe_type_kretprobe ?           \
-					       get_kretprobe_retaddr((c)->ips.krp.pi) : 0 })
+#define LK_AT(c)                                                                        \
+	(&(struct lk_at){ .regs = (c)->kregs,                                           \
+			  .return_ip = (c)->probe_type == stp_probe_type_kretprobe ?    \
+					       get_kretprobe_retaddr((c)->ips.krp.pi) : \
+					       0 })
 
 /* SystemTap's count of probe hits it had to skip; set by lk_kernel_init(). */
 static atomic_t *lk_skipped;
@@ -265,16 +266,16 @@ static struct lk_cpu **lk_cpus;
 static unsigned int lk_nr_cpus;
 
 static struct {
-	unsigned long text, etext;		/* kernel image */
+	unsigned long text, etext; /* kernel image */
 	unsigned long sched_text, sched_etext;
-	unsigned long percpu, percpu_size;	/* static per-CPU area: template, bytes */
-	unsigned long percpu_min, percpu_max;	/* ... of all CPUs */
-	unsigned long resilient, resilient_size;	/* resilient_queued_spin_lock_slowpath */
-	bool sees_entry;		/* the spinlock's slow path is probed */
-	bool sees_pending;		/* ... and the end of its first waiter's wait */
-	bool sees_rwsem;		/* a rwsem's writer that spins */
-	bool sees_percpu;		/* a percpu_rwsem's writer behind readers */
-	bool virt_spin;				/* this guest uses the test-and-set lock */
+	unsigned long percpu, percpu_size; /* static per-CPU area: template, bytes */
+	unsigned long percpu_min, percpu_max; /* ... of all CPUs */
+	unsigned long resilient, resilient_size; /* resilient_queued_spin_lock_slowpath */
+	bool sees_entry; /* the spinlock's slow path is probed */
+	bool sees_pending; /* ... and the end of its first waiter's wait */
+	bool sees_rwsem; /* a rwsem's writer that spins */
+	bool sees_percpu; /* a percpu_rwsem's writer behind readers */
+	bool virt_spin; /* this guest uses the test-and-set lock */
 } lk_kernel;
 
 static inline struct lk_cpu *lk_this_cpu(void)

@@ -14,14 +14,14 @@
 
 #include "lk_base.h"
 
-#define LK_FR_SKIP 1u		/* a lock function, or this module itself */
-#define LK_FR_END 2u		/* the outermost frame */
-#define LK_FR_VARIES 4u		/* distance not fixed: unwind */
-#define LK_FR_OWN 8u		/* this module, or the tracepoint's own function */
-#define LK_FR_KNOWN 16u		/* keeps the word of a first entry from being 0 */
-#define LK_FR_TOP 32u		/* the next one is at the top of the task's stack */
-#define LK_FR_INSIDE 64u	/* ... not always */
-#define LK_FR_USER 128u		/* the outermost, where it is at the top of the task's stack */
+#define LK_FR_SKIP 1u /* a lock function, or this module itself */
+#define LK_FR_END 2u /* the outermost frame */
+#define LK_FR_VARIES 4u /* distance not fixed: unwind */
+#define LK_FR_OWN 8u /* this module, or the tracepoint's own function */
+#define LK_FR_KNOWN 16u /* keeps the word of a first entry from being 0 */
+#define LK_FR_TOP 32u /* the next one is at the top of the task's stack */
+#define LK_FR_INSIDE 64u /* ... not always */
+#define LK_FR_USER 128u /* the outermost, where it is at the top of the task's stack */
 
 /*
  * An entry is one word, so it is read and written whole: low half of the
@@ -34,7 +34,7 @@ static u64 lk_frames[LOCKTAP_FRAMES];
 #define LK_FR(ip32, flags, words) ((u64)(ip32) << 32 | (u64)(flags) << 16 | (words))
 #define LK_FR_IP(e) ((u32)((e) >> 32))
 #define LK_FR_FLAGS(e) ((u32)((e) >> 16) & 0xffff)
-#define LK_FR_WORDS(e) ((u32)(e) & 0xffff)
+#define LK_FR_WORDS(e) ((u32)(e)&0xffff)
 #define LK_FR_PROBES 8
 
 /* The same address as an interrupted instruction, not a return address. */
@@ -43,7 +43,7 @@ static u64 lk_frames[LOCKTAP_FRAMES];
 #define LK_IP(ip32) (0xffffffff00000000ul | (ip32))
 
 struct lk_cursor {
-	unsigned long *slot;	/* where ip is stored; for `probed`, the stack pointer */
+	unsigned long *slot; /* where ip is stored; for `probed`, the stack pointer */
 	unsigned long ip;
 	bool probed;
 };
@@ -68,9 +68,9 @@ static inline u64 *lk_frame_find(u32 ip32)
 }
 
 static const char *const lk_lock_prefix[] = {
-	"mutex_", "__mutex_", "ww_mutex_", "__ww_mutex_", "down", "__down", "___down", "up_",
-	"rwsem_", "rt_spin_", "rtlock_", "percpu_down_",
-	"percpu_rwsem_", "__percpu_",
+	"mutex_",  "__mutex_",	   "ww_mutex_",	    "__ww_mutex_", "down",
+	"__down",  "___down",	   "up_",	    "rwsem_",	   "rt_spin_",
+	"rtlock_", "percpu_down_", "percpu_rwsem_", "__percpu_",
 };
 
 /* LK_FR_OWN and LK_FR_SKIP of an address. Seldom: once for each. */
@@ -144,8 +144,7 @@ static void lk_seen_add(struct lk_seen *s, const struct lk_cursor *from, unsigne
 {
 	if (slot && slot == lk_top_slot()) {
 		s->top = (s32)ip;
-	} else if (s->n < LK_SEEN_DEPTH && slot >= from->slot &&
-		   lk_same_stack(slot, from->slot)) {
+	} else if (s->n < LK_SEEN_DEPTH && slot >= from->slot && lk_same_stack(slot, from->slot)) {
 		s->frame[s->n].off = s->last = slot - from->slot;
 		s->frame[s->n++].ip = (s32)ip;
 	} else {
@@ -174,7 +173,7 @@ static unsigned int lk_unwind(const struct lk_cursor *from, struct pt_regs *regs
 	unwind_start(&st, current, regs, regs ? NULL : from->slot - 1);
 	if (regs && !unwind_done(&st)) {
 		prev_bp = st.bp;
-		unwind_next_frame(&st);		/* leaves the probed instruction */
+		unwind_next_frame(&st); /* leaves the probed instruction */
 	}
 	for (; !unwind_done(&st) && steps < 4 * LK_DEPTH; unwind_next_frame(&st), steps++) {
 		bool fixed = !st.regs && st.sp;
@@ -236,8 +235,8 @@ static unsigned int lk_unwind(const struct lk_cursor *from, struct pt_regs *regs
 }
 
 /* The same, by the frames learnt. Innermost first; `max` 1 gives the caller alone. */
-static unsigned int lk_walk(struct lk_cpu *cpu, struct lk_cursor at, struct pt_regs *regs,
-			    u32 skip, u32 *ips, unsigned int max, struct lk_seen *s)
+static unsigned int lk_walk(struct lk_cpu *cpu, struct lk_cursor at, struct pt_regs *regs, u32 skip,
+			    u32 *ips, unsigned int max, struct lk_seen *s)
 {
 	const struct lk_cursor from = at;
 	unsigned int n = 0, steps;
@@ -303,8 +302,7 @@ static __always_inline struct lk_cursor lk_cursor_here(void)
 	return at;
 }
 
-static noinline unsigned int lk_stack_here(struct lk_cpu *cpu, u32 skip, u32 *ips,
-					   unsigned int max)
+static noinline unsigned int lk_stack_here(struct lk_cpu *cpu, u32 skip, u32 *ips, unsigned int max)
 {
 	return lk_walk(cpu, lk_cursor_here(), NULL, skip, ips, max, NULL);
 }
@@ -319,7 +317,7 @@ static struct lk_cursor lk_cursor_at(struct lk_cpu *cpu, const struct lk_at *at)
 		/* The slot has just been left; the unwinder starts below it. */
 		from.slot--;
 		from.ip = at->return_ip;
-	} else if (cpu->ev.op == LK_BEGIN) {	/* function entry */
+	} else if (cpu->ev.op == LK_BEGIN) { /* function entry */
 		from.ip = *from.slot;
 	} else {
 		from.ip = regs->ip;
@@ -363,7 +361,7 @@ static noinline struct lk_seen *lk_seen_new(struct lk_cpu *cpu, struct lk_seen *
 	n = s->n + !from->probed + !!s->top;
 	if (!cpu->nips || s->n > LK_SEEN_DEPTH || n < cpu->nips)
 		return NULL;
-	n -= cpu->nips;		/* lock functions and our own, the first among them */
+	n -= cpu->nips; /* lock functions and our own, the first among them */
 	s->inner = n && !from->probed ? n - 1 : n;
 	s->caller = cpu->ips[0];
 	s->id = 0;
@@ -372,9 +370,8 @@ static noinline struct lk_seen *lk_seen_new(struct lk_cpu *cpu, struct lk_seen *
 	return s;
 }
 
-static __always_inline struct lk_seen *lk_seen_from(struct lk_cpu *cpu,
-						    const struct lk_cursor *from,
-						    struct pt_regs *regs)
+static __always_inline struct lk_seen *
+lk_seen_from(struct lk_cpu *cpu, const struct lk_cursor *from, struct pt_regs *regs)
 {
 	struct lk_seen *set = cpu->seen[hash_long(cpu->ev.lock, ilog2(LK_SEEN_SETS))];
 	struct lk_seen *s;

@@ -11,15 +11,15 @@
 
 /* One section of the kernel or of a module. The numbers are the file's, before it was loaded. */
 struct lk_names {
-	const char *anchor;		/* a symbol that tells where the section is */
+	const char *anchor; /* a symbol that tells where the section is */
 	unsigned long anchor_at;
-	unsigned long low;		/* what the tables' addresses are counted from */
+	unsigned long low; /* what the tables' addresses are counted from */
 	const char *text;
-	const u32 (*sites)[2];		/* return address, offset in the text */
+	const u32 (*sites)[2]; /* return address, offset in the text */
 	unsigned long sites_nr;
-	const u32 (*fixed)[2];		/* address of a lock, offset in the text */
+	const u32 (*fixed)[2]; /* address of a lock, offset in the text */
 	unsigned long fixed_nr;
-	const u32 (*percpu)[2];		/* offset in the per-CPU area, offset in the text */
+	const u32 (*percpu)[2]; /* offset in the per-CPU area, offset in the text */
 	unsigned long percpu_nr;
 };
 
@@ -27,7 +27,7 @@ struct lk_names {
 
 static struct {
 	const struct lk_names *names;
-	unsigned long at;		/* where `low` is now; 0: not loaded */
+	unsigned long at; /* where `low` is now; 0: not loaded */
 } lk_names[LK_NAMES_MAX];
 static unsigned int lk_names_nr;
 

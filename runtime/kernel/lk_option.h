@@ -11,10 +11,14 @@
 
 static char lk_problem[320];
 
-#define LK_BAD(...) ({ scnprintf(lk_problem, sizeof(lk_problem), __VA_ARGS__); false; })
+#define LK_BAD(...)                                                     \
+	({                                                              \
+		scnprintf(lk_problem, sizeof(lk_problem), __VA_ARGS__); \
+		false;                                                  \
+	})
 
-static const char *const lk_by_word[] = { "name", "lock", "caller", "stack", "task", "process",
-					  "cgroup" };
+static const char *const lk_by_word[] = { "name", "lock",    "caller", "stack",
+					  "task", "process", "cgroup" };
 static const char *const lk_format_word[] = { "table", "tsv", "folded", "json" };
 
 static int lk_word(const char *value, size_t len, const char *const *words, int n)
@@ -40,21 +44,24 @@ static bool lk_number(const char *option, const char *value, u64 lo, u64 hi, u64
 static bool lk_opt_by(const char *value)
 {
 	int i = *value ? lk_word(value, strlen(value), lk_by_word, ARRAY_SIZE(lk_by_word)) :
-			 lk_opt.format == LK_FOLDED ? LK_BY_STACK : LK_BY_NAME;
+		lk_opt.format == LK_FOLDED ? LK_BY_STACK :
+					     LK_BY_NAME;
 
 	if (i < 0)
-		return LK_BAD("by=%s: one of name, lock, caller, stack, task, process, cgroup is wanted",
-			      value);
+		return LK_BAD(
+			"by=%s: one of name, lock, caller, stack, task, process, cgroup is wanted",
+			value);
 	if (lk_opt.format == LK_FOLDED && i != LK_BY_STACK)
-		return LK_BAD("by=%s: format=folded is made of stacks, so by=stack is wanted", value);
+		return LK_BAD("by=%s: format=folded is made of stacks, so by=stack is wanted",
+			      value);
 	lk_opt.by = i;
 	return true;
 }
 
 static bool lk_opt_format(const char *value)
 {
-	int i = *value ? lk_word(value, strlen(value), lk_format_word,
-				 ARRAY_SIZE(lk_format_word)) : LK_TABLE;
+	int i = *value ? lk_word(value, strlen(value), lk_format_word, ARRAY_SIZE(lk_format_word)) :
+			 LK_TABLE;
 
 	if (i < 0)
 		return LK_BAD("format=%s: one of table, tsv, folded, json is wanted", value);
@@ -68,12 +75,13 @@ static bool lk_opt_kinds(const char *value)
 
 	lk_opt.kinds = *value ? 0 : ~0u;
 	while (*p) {
-		size_t len = strcspn(p, ",.");	/* stap's -G takes no commas */
+		size_t len = strcspn(p, ",."); /* stap's -G takes no commas */
 		int i = lk_word(p, len, lk_kind_name, LK_KINDS);
 
 		if (i < 0 || (p[len] && !p[len + 1]))
-			return LK_BAD("kinds=%s: a list of spin, rwlock, mutex, rwsem, sem, rtmutex, percpu_rwsem, rqspinlock with commas or dots between is wanted",
-				      value);
+			return LK_BAD(
+				"kinds=%s: a list of spin, rwlock, mutex, rwsem, sem, rtmutex, percpu_rwsem, rqspinlock with commas or dots between is wanted",
+				value);
 		lk_opt.kinds |= 1u << i;
 		p += len + !!p[len];
 	}
@@ -137,8 +145,9 @@ static bool lk_opt_only(const char *value)
 		return true;
 	if (!strncmp(value, "0x", 2)) {
 		if (kstrtoul(value, 16, &addr) || !addr)
-			return LK_BAD("only=%s: an address in hexadecimal, or a lock's name, is wanted",
-				      value);
+			return LK_BAD(
+				"only=%s: an address in hexadecimal, or a lock's name, is wanted",
+				value);
 		goto found;
 	}
 	if (strlen(value) >= sizeof(lk_opt.only_name))
@@ -163,14 +172,15 @@ static bool lk_opt_only(const char *value)
 	if (!addr && lk_opt.only_name[0])
 		goto named;
 	if (!addr)
-		return LK_BAD("only=%s: no lock has this name (locktap sites --names lists those of allocated memory, once locktap prep has been run); one lock is chosen by its address (only=0x...), see by=lock",
-			      value);
+		return LK_BAD(
+			"only=%s: no lock has this name (locktap sites --names lists those of allocated memory, once locktap prep has been run); one lock is chosen by its address (only=0x...), see by=lock",
+			value);
 	bytes = lk_symbol_bytes(addr);
 	if (addr - lk_kernel.percpu < lk_kernel.percpu_size) {
 		addr -= lk_kernel.percpu;
 		lk_opt.only_percpu = true;
-	} else if (!lk_is_static(addr) || addr - lk_kernel.sched_text <
-		   lk_kernel.sched_etext - lk_kernel.sched_text) {
+	} else if (!lk_is_static(addr) ||
+		   addr - lk_kernel.sched_text < lk_kernel.sched_etext - lk_kernel.sched_text) {
 		return LK_BAD("only=%s: this is no variable", value);
 	}
 found:

@@ -11,16 +11,23 @@
 #include "lk_wait.h"
 #include "lk_names.h"
 
-enum lk_by { LK_BY_NAME, LK_BY_LOCK, LK_BY_CALLER, LK_BY_STACK, LK_BY_TASK, LK_BY_PROCESS,
-	     LK_BY_CGROUP };
+enum lk_by {
+	LK_BY_NAME,
+	LK_BY_LOCK,
+	LK_BY_CALLER,
+	LK_BY_STACK,
+	LK_BY_TASK,
+	LK_BY_PROCESS,
+	LK_BY_CGROUP
+};
 enum lk_format { LK_TABLE, LK_TSV, LK_FOLDED, LK_JSON };
 
 /* What a record's `name` holds. */
 enum lk_name {
-	LK_NAME_STATIC,		/* the address of a variable of the kernel or a module */
-	LK_NAME_PERCPU,		/* an offset in the static per-CPU area */
-	LK_NAME_CALLER,		/* the caller: the lock is in allocated memory */
-	LK_NAME_TEXT,		/* once a report is made: a hash of the NAME */
+	LK_NAME_STATIC, /* the address of a variable of the kernel or a module */
+	LK_NAME_PERCPU, /* an offset in the static per-CPU area */
+	LK_NAME_CALLER, /* the caller: the lock is in allocated memory */
+	LK_NAME_TEXT, /* once a report is made: a hash of the NAME */
 };
 
 static struct {
@@ -34,11 +41,11 @@ static struct {
 	bool hist;
 	bool only;
 	bool only_percpu;
-	bool addresses;		/* whoever runs this may read kernel addresses */
+	bool addresses; /* whoever runs this may read kernel addresses */
 	unsigned long only_lo, only_hi;
-	char only_name[128];	/* a NAME of locktap prep's, or "" */
+	char only_name[128]; /* a NAME of locktap prep's, or "" */
 	u64 start_ns;
-	bool started;		/* the options are good, the tables are there */
+	bool started; /* the options are good, the tables are there */
 } lk_opt;
 
 struct lk_rec {
@@ -59,11 +66,11 @@ struct lk_rec {
 	s32 owner;
 	char owner_comm[TASK_COMM_LEN];
 
-	char comm[TASK_COMM_LEN];	/* by task, process, cgroup */
+	char comm[TASK_COMM_LEN]; /* by task, process, cgroup */
 	u32 hist[LK_BUCKETS];
 
 	/* while a report is made */
-	const char *text;	/* the NAME that locktap prep knows, or NULL */
+	const char *text; /* the NAME that locktap prep knows, or NULL */
 	struct lk_rec *next;
 	struct list_head order;
 };
@@ -85,7 +92,7 @@ struct lk_stack {
 #define LK_STACK_PROBES 16
 
 static struct lk_stack **lk_stacks;
-static u32 lk_turn;		/* counts reports; its low bit is the table being filled */
+static u32 lk_turn; /* counts reports; its low bit is the table being filled */
 
 static struct lk_rec *lk_rec(const struct lk_table *t, u32 i)
 {
@@ -99,7 +106,7 @@ static struct lk_stack *lk_stack_at(u32 i)
 
 static inline u64 lk_mix(u64 h, u64 v)
 {
-	h = (h ^ v) * 0x9e3779b97f4a7c15ull;	/* 2^64 / golden ratio */
+	h = (h ^ v) * 0x9e3779b97f4a7c15ull; /* 2^64 / golden ratio */
 	return h ^ h >> 29;
 }
 
@@ -245,7 +252,7 @@ static u64 lk_cgroup_id(char *name)
 
 	if (name && leaf && !copy_from_kernel_nofault(name, leaf, TASK_COMM_LEN))
 		name[TASK_COMM_LEN - 1] = '\0';
-	if (name && !name[0])	/* the root of the hierarchy has none */
+	if (name && !name[0]) /* the root of the hierarchy has none */
 		strscpy(name, "/", TASK_COMM_LEN);
 	return cgroup_id(cgrp);
 }
@@ -398,14 +405,13 @@ static void lk_record(const struct lk_at *at)
 	}
 	if (lk_opt.interval_s) {
 		WRITE_ONCE(cpu->in_record, 1);
-		smp_mb();	/* pairs with lk_flip(): it sees us, or we the other table */
+		smp_mb(); /* pairs with lk_flip(): it sees us, or we the other table */
 	}
 	turn = READ_ONCE(lk_turn);
 	by = lk_rec_by(cpu, at, &caller);
 	r = cpu->last.rec;
-	if (!r || cpu->last.lock != cpu->ev.lock || cpu->last.by != by ||
-	    cpu->last.turn != turn || cpu->last.kind != cpu->ev.kind ||
-	    cpu->last.mode != cpu->ev.mode)
+	if (!r || cpu->last.lock != cpu->ev.lock || cpu->last.by != by || cpu->last.turn != turn ||
+	    cpu->last.kind != cpu->ev.kind || cpu->last.mode != cpu->ev.mode)
 		r = lk_rec_look(cpu, at, turn, by, &caller);
 	if (r) {
 		lk_rec_add(cpu, at, r, caller);

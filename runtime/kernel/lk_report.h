@@ -11,7 +11,7 @@
 #include "lk_option.h"
 
 #define LK_HEADS 4096
-#define LK_WIDTH 100		/* columns of a table */
+#define LK_WIDTH 100 /* columns of a table */
 
 static struct lk_rec *lk_heads[LK_HEADS];
 static char lk_out[8192];
@@ -69,7 +69,7 @@ static void lk_code_text(unsigned long ip, bool offset, char *buf, size_t size)
 	sprint_symbol(sym, ip);
 	plus = strchr(sym, '+');
 	slash = strchr(sym, '/');
-	if (!plus || !slash) {		/* a raw address: not for everybody's eyes */
+	if (!plus || !slash) { /* a raw address: not for everybody's eyes */
 		strscpy(buf, "?", size);
 		return;
 	}
@@ -77,7 +77,7 @@ static void lk_code_text(unsigned long ip, bool offset, char *buf, size_t size)
 	*slash = '\0';
 	if (!offset)
 		*plus = '\0';
-	if (mod && strlen(sym) + 1 + strlen(mod) >= size)	/* the function's name comes first */
+	if (mod && strlen(sym) + 1 + strlen(mod) >= size) /* the function's name comes first */
 		mod = NULL;
 	scnprintf(buf, size, "%s%s%s", sym, mod ? " " : "", mod ? mod : "");
 }
@@ -147,7 +147,7 @@ static u32 lk_flip(void)
 	if (!lk_opt.interval_s)
 		return old;
 	WRITE_ONCE(lk_turn, lk_turn + 1);
-	smp_mb();		/* pairs with lk_record() */
+	smp_mb(); /* pairs with lk_record() */
 	for (cpu = 0; cpu < lk_nr_cpus; cpu++)
 		while (lk_cpus[cpu] && smp_load_acquire(&lk_cpus[cpu]->in_record) && --spins)
 			cpu_relax();
@@ -295,8 +295,8 @@ static void lk_owner_text(const struct lk_rec *r, char *buf, size_t size, int wi
 	if (!r->owner)
 		strscpy(buf, "-", size);
 	else
-		scnprintf(buf, size, "%.*s%s", max(width - len, 1),
-			  comm[0] ? lk_clean(comm) : "?", tid);
+		scnprintf(buf, size, "%.*s%s", max(width - len, 1), comm[0] ? lk_clean(comm) : "?",
+			  tid);
 }
 
 static void lk_who_text(const struct lk_rec *r, char *buf, size_t size)
@@ -447,9 +447,11 @@ static void lk_report_table(struct list_head *rows, u64 elapsed_ns)
 		 lk_time_text(elapsed_ns, time, sizeof(time)));
 	lk_print("%-*s ", w.kind, "KIND");
 	if (w.who)
-		lk_print("%-*s ", w.who, lk_opt.by == LK_BY_LOCK ? "LOCK" :
-			 lk_opt.by == LK_BY_TASK ? "TASK" :
-			 lk_opt.by == LK_BY_PROCESS ? "PROCESS" : "CGROUP");
+		lk_print("%-*s ", w.who,
+			 lk_opt.by == LK_BY_LOCK    ? "LOCK" :
+			 lk_opt.by == LK_BY_TASK    ? "TASK" :
+			 lk_opt.by == LK_BY_PROCESS ? "PROCESS" :
+						      "CGROUP");
 	lk_print("%-*s %9s %6s %6s %6s %6s %4s %-*s %s\n", w.name, "NAME", "CONTENDED", "TOTAL",
 		 "AVG", "MAX", "SHARE", "SPIN", w.owner, "OWNER", "CALLER");
 	list_for_each_entry(r, rows, order) {
@@ -480,7 +482,8 @@ static void lk_report_tsv(struct list_head *rows)
 	u32 n = 0;
 
 	lk_print("#locktap 1 contend\n");
-	lk_print("#kind\tmode\tname\tlock\tcontended\tfailed\ttotal_ns\tavg_ns\tmin_ns\tmax_ns\tspin_ns\tblock_ns\towner\tcaller\tstack\tid\tcomm\thist\n");
+	lk_print(
+		"#kind\tmode\tname\tlock\tcontended\tfailed\ttotal_ns\tavg_ns\tmin_ns\tmax_ns\tspin_ns\tblock_ns\towner\tcaller\tstack\tid\tcomm\thist\n");
 	list_for_each_entry(r, rows, order) {
 		if (n++ >= lk_opt.top)
 			break;
@@ -552,18 +555,20 @@ static void lk_report_json(struct list_head *rows, u64 elapsed_ns)
 	struct lk_rec *r;
 	u32 n = 0;
 
-	lk_print("{\"locktap\":1,\"report\":\"contend\",\"by\":\"%s\",\"elapsed_ns\":%llu,\"rows\":[",
-		 lk_by_word[lk_opt.by], elapsed_ns);
+	lk_print(
+		"{\"locktap\":1,\"report\":\"contend\",\"by\":\"%s\",\"elapsed_ns\":%llu,\"rows\":[",
+		lk_by_word[lk_opt.by], elapsed_ns);
 	list_for_each_entry(r, rows, order) {
 		if (n++ >= lk_opt.top)
 			break;
 		lk_rec_lock_name(r, name, sizeof(name));
 		lk_code_text(r->caller, true, caller, sizeof(caller));
-		lk_print("%s\n{\"kind\":\"%s\",\"mode\":\"%s\",\"name\":\"%s\",\"lock\":\"%s\",\"contended\":%llu,\"failed\":%llu,\"total_ns\":%llu,\"avg_ns\":%llu,\"min_ns\":%llu,\"max_ns\":%llu,\"spin_ns\":%llu,\"block_ns\":%llu,\"owner\":%d,\"caller\":\"%s\"",
-			 n > 1 ? "," : "", lk_kind_name[r->kind], lk_mode_name[r->mode], name,
-			 lk_address_text(r->lock, lock, sizeof(lock)), r->count, r->failed,
-			 r->total_ns, div64_u64(r->total_ns, r->count), r->min_ns, r->max_ns,
-			 r->spin_ns, r->block_ns, r->owner, caller);
+		lk_print(
+			"%s\n{\"kind\":\"%s\",\"mode\":\"%s\",\"name\":\"%s\",\"lock\":\"%s\",\"contended\":%llu,\"failed\":%llu,\"total_ns\":%llu,\"avg_ns\":%llu,\"min_ns\":%llu,\"max_ns\":%llu,\"spin_ns\":%llu,\"block_ns\":%llu,\"owner\":%d,\"caller\":\"%s\"",
+			n > 1 ? "," : "", lk_kind_name[r->kind], lk_mode_name[r->mode], name,
+			lk_address_text(r->lock, lock, sizeof(lock)), r->count, r->failed,
+			r->total_ns, div64_u64(r->total_ns, r->count), r->min_ns, r->max_ns,
+			r->spin_ns, r->block_ns, r->owner, caller);
 		if (lk_opt.by == LK_BY_STACK)
 			lk_json_stack(r->by);
 		if (lk_by_who()) {
@@ -577,12 +582,12 @@ static void lk_report_json(struct list_head *rows, u64 elapsed_ns)
 	lk_print("],\n");
 }
 
-static u64 lk_sites_unarmed;	/* tapset/lock_site.stp's count */
+static u64 lk_sites_unarmed; /* tapset/lock_site.stp's count */
 
 struct lk_loss {
 	const char *key;
 	u64 value;
-	const char *text;	/* in a table: only where the value is not 0 */
+	const char *text; /* in a table: only where the value is not 0 */
 };
 
 static void lk_counts_sum(struct lk_counts *sum)
@@ -642,7 +647,10 @@ static void lk_print_blind(bool text)
 
 	for (i = 0; i < ARRAY_SIZE(lk_blinds); i++)
 		if (blind & 1u << i) {
-			lk_print("%s%s", text ? "; " : any ? "," : "",
+			lk_print("%s%s",
+				 text ? "; " :
+				 any  ? "," :
+					"",
 				 text ? lk_blinds[i].text : lk_blinds[i].word);
 			any = true;
 		}
@@ -665,7 +673,8 @@ static void lk_report_loss(void)
 	LK_LOSS("filtered", s.filtered, "filtered out");
 	LK_LOSS("full", s.full, "lost, record table full (-DLOCKTAP_RECORDS=N)");
 	LK_LOSS("waits_full", s.waits_full, "lost, too many waits at once (-DLOCKTAP_WAITS=N)");
-	LK_LOSS("stacks_full", s.stacks_full, "without stack, stack table full (-DLOCKTAP_STACKS=N)");
+	LK_LOSS("stacks_full", s.stacks_full,
+		"without stack, stack table full (-DLOCKTAP_STACKS=N)");
 	LK_LOSS("deep", s.deep, "stacks cut");
 	LK_LOSS("skipped", lk_skips(), "probe hits skipped by stap or missed by kprobes");
 	LK_LOSS("unmatched", s.unmatched, "begins or ends without their partner");

@@ -372,7 +372,7 @@ static int lk_task_begin(struct lk_cpu *cpu, unsigned long lock, unsigned int ki
 		return 0;
 	lk_wait_open(w, lock, kind, mode, flags, lk_now_ns());
 	if (kind == LK_PERCPU_RWSEM)
-		w->spinning = 0;	/* it sleeps through the RCU grace period */
+		w->spinning = 0; /* it sleeps through the RCU grace period */
 	w->tentative = !busy;
 	lk_event(cpu, LK_BEGIN, w, busy);
 	return busy;
@@ -460,7 +460,7 @@ static int lk_spin_got(const struct lk_at *at)
 		return lk_spin_close(cpu, n - 1, 0);
 	if (cpu->ev.op == LK_END && cpu->ev.kind == LK_SPIN && cpu->ev.task == current)
 		return cpu->ev.valid;
-	return 0;	/* entered before the probes were armed */
+	return 0; /* entered before the probes were armed */
 }
 
 /* Entry of a sleeping lock's slow path that may spin or wait untold. */
@@ -525,16 +525,22 @@ static const struct {
 	const char *function;
 	u8 kind, mode;
 } lk_releases[] = {
-	{ "mutex_unlock", LK_MUTEX, LK_X },	  { "__mutex_unlock", LK_MUTEX, LK_X },
-	{ "ww_mutex_unlock", LK_MUTEX, LK_X },	  { "up_read", LK_RWSEM, LK_R },
-	{ "__up_read", LK_RWSEM, LK_R },	  { "up_write", LK_RWSEM, LK_W },
-	{ "downgrade_write", LK_RWSEM, LK_W },	  { "up", LK_SEM, LK_X },
+	{ "mutex_unlock", LK_MUTEX, LK_X },
+	{ "__mutex_unlock", LK_MUTEX, LK_X },
+	{ "ww_mutex_unlock", LK_MUTEX, LK_X },
+	{ "up_read", LK_RWSEM, LK_R },
+	{ "__up_read", LK_RWSEM, LK_R },
+	{ "up_write", LK_RWSEM, LK_W },
+	{ "downgrade_write", LK_RWSEM, LK_W },
+	{ "up", LK_SEM, LK_X },
 	{ "percpu_up_write", LK_PERCPU_RWSEM, LK_W },
 	{ "percpu_up_read", LK_PERCPU_RWSEM, LK_R },
 	{ "__percpu_up_read", LK_PERCPU_RWSEM, LK_R },
-	{ "rt_mutex", LK_RTMUTEX, LK_X },	  { "__rt_mutex", LK_RTMUTEX, LK_X },
+	{ "rt_mutex", LK_RTMUTEX, LK_X },
+	{ "__rt_mutex", LK_RTMUTEX, LK_X },
 	{ "mark_wakeup_next_waiter", LK_RTMUTEX, LK_X },
-	{ "rt_read_unlock", LK_RWLOCK, LK_R },	  { "rt_write_unlock", LK_RWLOCK, LK_W },
+	{ "rt_read_unlock", LK_RWLOCK, LK_R },
+	{ "rt_write_unlock", LK_RWLOCK, LK_W },
 };
 
 static int lk_tp_release(const struct lk_at *at, unsigned long lock)

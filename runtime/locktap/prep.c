@@ -8,6 +8,7 @@
 #include <argp.h>
 #include <ctype.h>
 #include <errno.h>
+#include <fts.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -30,6 +31,7 @@ struct options {
 	const char *release; /* NULL: not given */
 	const char **files; /* -d */
 	size_t file_count;
+	bool loaded; /* -l */
 	const char *directory;
 	bool force;
 	bool verbose;
@@ -37,8 +39,10 @@ struct options {
 
 static const struct argp_option option_list[] = {
 	{ "debug-file", 'd', "FILE", 0,
-	  "Prepare this kernel image (vmlinux) or module (MODULE.ko), both with debug information, instead of looking for an image",
+	  "Prepare this kernel image (vmlinux) or module (MODULE.ko, or the name of one of the kernel's own), with debug information, instead of looking for an image; may be repeated",
 	  0 },
+	{ "loaded", 'l', NULL, 0,
+	  "Prepare the kernel, and each of its modules that is loaded now", 0 },
 	{ "output-dir", 'o', "DIR", 0,
 	  "Write below DIR; default: " DEFAULT_DIRECTORY, 0 },
 	{ "force", 'f', NULL, 0, "Prepare anew what is already prepared", 0 },
@@ -61,6 +65,9 @@ static error_t parse(int key, char *argument, struct argp_state *state)
 	switch (key) {
 	case 'd':
 		options->files[options->file_count++] = argument;
+		return 0;
+	case 'l':
+		options->loaded = true;
 		return 0;
 	case 'o':
 		options->directory = argument;
@@ -553,12 +560,68 @@ static int prepare(const struct options *options, struct sites_image *image,
 	return status;
 }
 
+/* Where a kernel's modules are, those with debug information first. */
+static const char *const module_folders[] = {
+	"/usr/lib/debug/lib/modules/%s",
+	"/usr/lib/debug/usr/lib/modules/%s",
+	"/lib/modules/%s",
+};
+
+#define MODULE_FOLDERS (sizeof(module_folders) / sizeof(*module_folders))
+
+/* Whether a file is a module's: `-' and `_' are the same, NAME.ko.debug too. */
+static bool is_module_file(const char *file, const char *name)
+{
+	for (; *name; file++, name++)
+		if (*file != *name && !((*file == '-' || *file == '_') &&
+					(*name == '-' || *name == '_')))
+			return false;
+	return strcmp(file, ".ko") == 0 || strcmp(file, ".ko.debug") == 0;
+}
+
+/* The caller's to free; NULL if there is none. */
+static char *find_in_folder(char *folder, const char *name)
+{
+	char *folders[] = { folder, NULL }, *found = NULL;
+	FTS *tree = fts_open(folders, FTS_PHYSICAL | FTS_NOCHDIR, NULL);
+	FTSENT *entry;
+
+	if (!tree)
+		return NULL;
+	while (!found && (entry = fts_read(tree)))
+		if (entry->fts_info == FTS_F &&
+		    is_module_file(entry->fts_name, name))
+			found = strdup(entry->fts_path);
+	fts_close(tree);
+	return found;
+}
+
+/* A module's file by its name alone; a path, or what is a file, as it is. */
+static char *find_module(const char *name, const char *release)
+{
+	char *found = NULL;
+
+	if (strchr(name, '/') || access(name, F_OK) == 0)
+		return strdup(name);
+	for (size_t i = 0; !found && i < MODULE_FOLDERS; i++) {
+		char folder[512];
+
+		snprintf(folder, sizeof(folder), module_folders[i], release);
+		found = find_in_folder(folder, name);
+	}
+	return found ? found : strdup(name);
+}
+
 /* An image or a module that was given by its path. */
-static struct sites_image *open_given(const char *path, const char *release,
+static struct sites_image *open_given(const char *given, const char *release,
+				      const char *running,
 				      struct sites_error *error)
 {
-	struct sites_image *image = sites_open(path, error);
+	char *path = find_module(given, release ? release : running);
+	struct sites_image *image = path ? sites_open(path, error) : NULL;
 
+	free(path);
+	path = (char *)given;
 	if (!image)
 		return NULL;
 	if (sites_kind(image) == SITES_PROGRAM)
@@ -598,6 +661,37 @@ static int prepare_and_close(const struct options *options,
 	return status;
 }
 
+/*
+ * Each module of /proc/modules; those without debug information are told, and
+ * are no failure.
+ */
+static int prepare_loaded(const struct options *options, const char *release)
+{
+	FILE *modules = fopen("/proc/modules", "re");
+	int status = LOCKTAP_DONE;
+	char line[4096];
+
+	if (!modules)
+		return locktap_fail("cannot read /proc/modules: %s",
+				    strerror(errno));
+	while (fgets(line, sizeof(line), modules)) {
+		struct sites_error error = { 0 };
+		struct sites_image *image;
+
+		line[strcspn(line, " \n")] = '\0';
+		image = open_given(line, release, release, &error);
+		if (!image) {
+			fprintf(stderr, "locktap: left out: %s\n", error.text);
+			continue;
+		}
+		if (prepare(options, image, release) != LOCKTAP_DONE)
+			status = LOCKTAP_FAILED;
+		sites_close(image);
+	}
+	fclose(modules);
+	return status;
+}
+
 static int run(const struct options *options)
 {
 	const char *release = options->release;
@@ -610,7 +704,9 @@ static int run(const struct options *options)
 				    strerror(errno));
 	for (size_t i = 0; i < options->file_count; i++) {
 		int now = prepare_and_close(
-			options, open_given(options->files[i], release, &error),
+			options,
+			open_given(options->files[i], release, names.release,
+				   &error),
 			release ? release : names.release, &error);
 
 		if (now != LOCKTAP_DONE)
@@ -620,8 +716,11 @@ static int run(const struct options *options)
 		return status;
 	if (!release)
 		release = names.release;
-	return prepare_and_close(options, sites_open_kernel(release, &error),
-				 release, &error);
+	status = prepare_and_close(options, sites_open_kernel(release, &error),
+				   release, &error);
+	if (status == LOCKTAP_DONE && options->loaded)
+		status = prepare_loaded(options, release);
+	return status;
 }
 
 int locktap_prep(int argc, char **argv)

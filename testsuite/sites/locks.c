@@ -5,6 +5,8 @@
  * operation and name, of each call that the line leads to; behind -O0 without
  * optimisation.
  */
+/* The comments belong to their lines. */
+/* clang-format off */
 /* clang-format off: the comments belong to their lines. */
 #include <pthread.h>
 #include <stdlib.h>
