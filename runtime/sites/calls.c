@@ -697,6 +697,7 @@ static void function_free(struct function *function)
 	free(function->code);
 	free(function->jumps);
 	free(function->ranges);
+	free(function->passed);
 }
 
 /* The innermost scope at an address: those in it come after it. */

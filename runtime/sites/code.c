@@ -170,6 +170,45 @@ static bool read_hidden(struct finder *finder)
 	return true;
 }
 
+/* gcc's clones have other parameters than the source: NAME.isra.0, … */
+static bool add_clone(const struct sites_symbol *symbol, void *argument)
+{
+	struct finder *finder = argument;
+	void *list = finder->clones;
+	uint64_t address;
+
+	if (GELF_ST_TYPE(symbol->sym.st_info) != STT_FUNC ||
+	    !strchr(symbol->name, '.') ||
+	    !sites_symbol_place(finder->image, symbol, &address))
+		return true;
+	if (!sites_grow(&list, finder->clone_count, sizeof(address),
+			finder->error))
+		return false;
+	finder->clones = list;
+	finder->clones[finder->clone_count++] = address;
+	return true;
+}
+
+static int compare_clones(const void *left, const void *right)
+{
+	const uint64_t a = *(const uint64_t *)left;
+	const uint64_t b = *(const uint64_t *)right;
+
+	return a < b ? -1 : a > b;
+}
+
+static void read_clones(struct finder *finder)
+{
+	struct sites_error error;
+
+	if (!finder->image->symtab ||
+	    !sites_each_symbol(finder->image, add_clone, finder, &error))
+		return;
+	if (finder->clone_count)
+		qsort(finder->clones, finder->clone_count,
+		      sizeof(*finder->clones), compare_clones);
+}
+
 bool sites_finder_open(struct finder *finder)
 {
 	if (cs_open(CS_ARCH_X86, CS_MODE_64, &finder->boundaries) != CS_ERR_OK)
@@ -188,6 +227,7 @@ bool sites_finder_open(struct finder *finder)
 	finder->answers = calloc(ANSWERS, sizeof(*finder->answers));
 	if (!finder->instruction || !finder->detail || !finder->answers)
 		return sites_fail(finder->error, "out of memory");
+	read_clones(finder);
 	return read_hidden(finder);
 }
 
@@ -205,6 +245,7 @@ void sites_finder_close(struct finder *finder)
 		dwarf_cfi_end(finder->unwind);
 	free(finder->hidden);
 	free(finder->answers);
+	free(finder->clones);
 }
 
 static enum flow flow_of(const cs_insn *instruction)
@@ -1651,6 +1692,135 @@ static bool name_relative(struct function *function, size_t index,
 	return have;
 }
 
+/* A pointer that the function hands to another one: that one's type for it. */
+struct passed {
+	Dwarf_Die pointee;
+	struct origin origin;
+};
+
+/* Whether a direct call goes to the function as the source has it. */
+static bool is_plain_call(struct function *function,
+			  const struct instruction *call)
+{
+	const struct finder *finder = function->finder;
+	uint64_t after = call->address + call->size, target;
+	const char *symbol = NULL;
+	const uint8_t *bytes;
+	int32_t distance;
+	size_t size;
+
+	bytes = sites_code_at(finder->image, call->address, &size);
+	if (call->flow != CALL || call->size != 5 || !bytes || size < 5 ||
+	    bytes[0] != 0xe8)
+		return false;
+	if (sites_relocation_at(finder->image, after - 4, 4, &symbol,
+				&target)) {
+		/* Another file's: there are no clones of those. */
+		if (symbol)
+			return true;
+		target += 4;
+	} else {
+		memcpy(&distance, bytes + 1, 4);
+		target = after + (uint64_t)distance;
+	}
+	return !finder->clone_count ||
+	       !bsearch(&target, finder->clones, finder->clone_count,
+			sizeof(target), compare_clones);
+}
+
+static bool add_passed(struct function *function, size_t index, int reg,
+		       Dwarf_Die *pointee)
+{
+	struct passed passed = { .pointee = *pointee };
+	void *list = function->passed;
+
+	passed.origin = origin_from(function, index, false, reg, 0);
+	if (passed.origin.what != ORIGIN_MADE &&
+	    passed.origin.what != ORIGIN_HERE)
+		return true;
+	if (!sites_grow(&list, function->passed_count, sizeof(passed),
+			function->finder->error))
+		return false;
+	function->passed = list;
+	function->passed[function->passed_count++] = passed;
+	return true;
+}
+
+/* The arguments of one call that point to structures. */
+static bool read_arguments(struct function *function, const struct call *call)
+{
+	static const unsigned char registers[] = { REG_RDI, REG_RSI, REG_RDX,
+						   REG_RCX, 8,	     9 };
+	Dwarf_Die die = call->die, callee, parameter;
+	size_t index, at = 0;
+	int result;
+
+	if (call->operation ||
+	    !find_instruction(function, call->after, &index) || !index ||
+	    !is_plain_call(function, &function->code[index - 1]) ||
+	    !sites_callee(&die, &callee))
+		return true;
+	result = dwarf_child(&callee, &parameter);
+	for (; result == 0 && at < sizeof(registers);
+	     result = dwarf_siblingof(&parameter, &parameter)) {
+		Dwarf_Die type, pointee, structure;
+
+		if (dwarf_tag(&parameter) != DW_TAG_formal_parameter)
+			continue;
+		if (!sites_type_of(&parameter, &type) || !sites_peel(&type))
+			break;
+		/* Others may be in other registers, or in several. */
+		if (dwarf_tag(&type) != DW_TAG_pointer_type &&
+		    dwarf_tag(&type) != DW_TAG_enumeration_type &&
+		    (dwarf_tag(&type) != DW_TAG_base_type ||
+		     sites_size_of(&type) > 8 || sites_is_float(&type)))
+			break;
+		if (sites_pointee(&type, &pointee)) {
+			structure = pointee;
+			if (sites_peel(&structure) &&
+			    dwarf_tag(&structure) == DW_TAG_structure_type &&
+			    sites_size_of(&structure) &&
+			    !add_passed(function, index - 1, registers[at],
+					&pointee))
+				return false;
+		}
+		at++;
+	}
+	return true;
+}
+
+/* By the types that other functions have for what they are handed. */
+static bool name_passed(struct function *function, const struct origin *lock,
+			const struct goal *goal, struct found *found)
+{
+	bool have = false;
+
+	if (!function->passed_read) {
+		function->passed_read = true;
+		for (size_t i = 0; i < function->call_count; i++)
+			if (!read_arguments(function, &function->calls[i]))
+				return false;
+	}
+	for (size_t i = 0; i < function->passed_count; i++) {
+		struct passed *passed = &function->passed[i];
+		struct goal moved = *goal;
+		struct found tried;
+
+		if (!same_origin(lock, &passed->origin))
+			continue;
+		moved.offset[0] += lock->added - passed->origin.added;
+		if (!sites_name_type(function, &passed->pointee, &moved,
+				     &tried))
+			continue;
+		/* Two opinions: none is sure. */
+		if (have && strcmp(found->path.text, tried.path.text) != 0 &&
+		    found->path.members == tried.path.members)
+			return false;
+		sites_keep_best(found, &have, &tried);
+	}
+	return have;
+}
+
 static bool follow_relative(struct function *function, size_t index, int reg,
 			    const struct goal *goal, struct found *found)
 {
@@ -1664,7 +1834,8 @@ static bool follow_relative(struct function *function, size_t index, int reg,
 		lock = origin_from(function, index, false, reg, 0);
 		if (lock.what != ORIGIN_MADE && lock.what != ORIGIN_HERE)
 			return false;
-		if (name_relative(function, index, &lock, &moved, found))
+		if (name_relative(function, index, &lock, &moved, found) ||
+		    name_passed(function, &lock, &moved, found))
 			return true;
 		/* A pointer that was loaded: try where it was loaded from. */
 		if (lock.what != ORIGIN_MADE)

@@ -194,6 +194,8 @@ struct finder {
 	struct jump *hidden;
 	size_t hidden_count;
 	struct sites_range aside; /* the kernel's .altinstr_aux */
+	uint64_t *clones; /* functions whose parameters the compiler changed */
+	size_t clone_count;
 	struct answer *answers; /* by a hash of type and goal */
 };
 
@@ -224,6 +226,10 @@ struct function {
 	struct jump *jumps; /* by target */
 	size_t jump_count;
 	bool unclear; /* jumps from somewhere to somewhere are not known */
+
+	bool passed_read;
+	struct passed *passed; /* code.c's: arguments of its calls */
+	size_t passed_count;
 
 	bool ranges_read;
 	struct range *ranges;

@@ -145,6 +145,8 @@ bool sites_is_pointer(Dwarf_Die *type);
 uint64_t sites_size_of(const Dwarf_Die *type);
 /* What a pointer type points to. */
 bool sites_pointee(Dwarf_Die *type, Dwarf_Die *target);
+/* Whether a base type is one of floating point. */
+bool sites_is_float(Dwarf_Die *type);
 bool sites_is_lock(const Dwarf_Die *type, enum sites_lock_kind kind);
 /* The name of a structure, or its typedef's, or NULL. */
 const char *sites_type_name(const Dwarf_Die *type);
@@ -167,6 +169,10 @@ struct sites_symbol {
 	GElf_Sym sym;
 	size_t section;
 };
+
+/* Where a symbol is in memory; those of sections are relative in a module. */
+bool sites_symbol_place(struct sites_image *image,
+			const struct sites_symbol *symbol, uint64_t *address);
 
 /* Calls `each' for the symbols that have a name, until it returns false. */
 bool sites_each_symbol(struct sites_image *image,

@@ -97,9 +97,8 @@ const char *sites_section(struct sites_image *image, uint64_t address,
 	return sites_section_at(image, address);
 }
 
-/* Where a symbol is in memory; those of sections are relative in a module. */
-static bool symbol_address(struct sites_image *image,
-			   const struct sites_symbol *symbol, uint64_t *address)
+bool sites_symbol_place(struct sites_image *image,
+			const struct sites_symbol *symbol, uint64_t *address)
 {
 	Elf_Scn *section;
 	GElf_Shdr header;
@@ -127,7 +126,7 @@ static bool is_wanted(const struct sites_symbol *symbol, void *argument)
 
 	if (symbol->section == SHN_UNDEF ||
 	    strcmp(symbol->name, wanted->name) != 0 ||
-	    !symbol_address(wanted->image, symbol, &wanted->address))
+	    !sites_symbol_place(wanted->image, symbol, &wanted->address))
 		return true;
 	wanted->found = true;
 	return false;
@@ -170,7 +169,7 @@ static bool next_function(const struct sites_symbol *symbol, void *argument)
 
 	if (GELF_ST_TYPE(symbol->sym.st_info) != STT_FUNC ||
 	    symbol->section == SHN_UNDEF ||
-	    !symbol_address(anchors->image, symbol, &address) ||
+	    !sites_symbol_place(anchors->image, symbol, &address) ||
 	    address < anchors->range.low || address >= anchors->range.high ||
 	    strchr(symbol->name, '.'))
 		return true;

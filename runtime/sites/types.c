@@ -78,6 +78,18 @@ uint64_t sites_size_of(const Dwarf_Die *type)
 	return dwarf_aggregate_size(&peeled, &size) == 0 ? size : 0;
 }
 
+bool sites_is_float(Dwarf_Die *type)
+{
+	Dwarf_Attribute attribute;
+	Dwarf_Word encoding;
+
+	return dwarf_formudata(dwarf_attr(type, DW_AT_encoding, &attribute),
+			       &encoding) == 0 &&
+	       (encoding == DW_ATE_float || encoding == DW_ATE_complex_float ||
+		encoding == DW_ATE_imaginary_float ||
+		encoding == DW_ATE_decimal_float);
+}
+
 bool sites_is_lock(const Dwarf_Die *type, enum sites_lock_kind kind)
 {
 	Dwarf_Die at = *type;
