@@ -620,24 +620,19 @@ static struct sites_image *open_given(const char *given, const char *release,
 	char *path = find_module(given, release ? release : running);
 	struct sites_image *image = path ? sites_open(path, error) : NULL;
 
+	if (!path)
+		snprintf(error->text, sizeof(error->text), "out of memory");
 	free(path);
-	path = (char *)given;
 	if (!image)
 		return NULL;
 	if (sites_kind(image) == SITES_PROGRAM)
 		snprintf(error->text, sizeof(error->text),
 			 "%s is a program; kernels and modules can be prepared",
-			 path);
+			 given);
 	else if (sites_kind(image) == SITES_KERNEL && release &&
 		 strcmp(release, sites_release(image)) != 0)
 		snprintf(error->text, sizeof(error->text),
-			 "%s is the image of %s, not of %s", path,
-			 sites_release(image), release);
-	else if (sites_kind(image) == SITES_MODULE && release &&
-		 *sites_release(image) &&
-		 strcmp(release, sites_release(image)) != 0)
-		snprintf(error->text, sizeof(error->text),
-			 "%s is a module of %s, not of %s", path,
+			 "%s is the image of %s, not of %s", given,
 			 sites_release(image), release);
 	else
 		return image;
@@ -653,7 +648,7 @@ static int prepare_and_close(const struct options *options,
 
 	if (!image)
 		return locktap_fail("%s", error->text);
-	/* A kernel image, and a module, know what they belong to. */
+	/* A kernel image knows what it is; a module is for whom it is asked. */
 	status =
 		prepare(options, image,
 			*sites_release(image) ? sites_release(image) : release);

@@ -365,7 +365,6 @@ static bool add_call(struct function *function, Dwarf_Die *die, int scope)
 		return false;
 	function->calls = list;
 	function->calls[function->call_count++] = call;
-	function->lock_calls += call.operation != NULL;
 	return true;
 }
 

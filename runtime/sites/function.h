@@ -212,7 +212,6 @@ struct function {
 	size_t variable_count;
 	struct call *calls;
 	size_t call_count;
-	size_t lock_calls;
 
 	/* Filled when first needed. */
 	bool expanded;

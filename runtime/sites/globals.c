@@ -71,22 +71,31 @@ static int compare(const void *left, const void *right)
 	return strcmp(a->name, b->name);
 }
 
-/* The typed variable that begins at the address. */
-static struct sites_global *typed_at(struct sites_globals *globals,
-				     size_t count, uint64_t address)
+/* How many of the sorted variables begin at the address or before it. */
+static size_t begin_until(const struct sites_global *list, size_t count,
+			  uint64_t address)
 {
 	size_t low = 0, high = count;
 
 	while (low < high) {
 		size_t middle = low + (high - low) / 2;
 
-		if (globals->list[middle].address <= address)
+		if (list[middle].address <= address)
 			low = middle + 1;
 		else
 			high = middle;
 	}
-	return low && globals->list[low - 1].address == address ?
-		       &globals->list[low - 1] :
+	return low;
+}
+
+/* The typed variable that begins at the address. */
+static struct sites_global *typed_at(struct sites_globals *globals,
+				     size_t count, uint64_t address)
+{
+	size_t until = begin_until(globals->list, count, address);
+
+	return until && globals->list[until - 1].address == address ?
+		       &globals->list[until - 1] :
 		       NULL;
 }
 
@@ -148,16 +157,8 @@ bool sites_globals_finish(struct sites_image *image,
 const struct sites_global *sites_global_at(const struct sites_globals *globals,
 					   uint64_t address)
 {
-	size_t low = 0, high = globals->count;
+	size_t low = begin_until(globals->list, globals->count, address);
 
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-
-		if (globals->list[middle].address <= address)
-			low = middle + 1;
-		else
-			high = middle;
-	}
 	/* Aliases begin at one address; the last has a type if any has. */
 	if (!low || address - globals->list[low - 1].address >=
 			    globals->list[low - 1].size)
