@@ -74,6 +74,24 @@
 	})
 #define _stp_print_flush(arguments) LK_FLUSH_##arguments
 
+/*
+ * An interrupt that came during a kprobe's handler would run as soon as stap
+ * lets interrupts in again, still inside the kprobe, which then turns away
+ * (and counts as missed) every probe that the interrupt runs into: all its
+ * locks. So interrupts stay masked until the kprobe is left, which restores
+ * the flags that it was entered with. A tracepoint's handler must restore them
+ * itself.
+ */
+#ifndef CONFIG_TRACE_IRQFLAGS
+#undef local_irq_restore
+#define local_irq_restore(flags)                     \
+	do {                                         \
+		if (!lk_stays_masked())              \
+			raw_local_irq_restore(flags); \
+	} while (0)
+#endif
+static inline bool lk_stays_masked(void);
+
 /* Table sizes, all settable with stap's -D. */
 #ifndef LOCKTAP_RECORDS /* records of one CPU */
 #define LOCKTAP_RECORDS 1024
@@ -133,10 +151,48 @@ static const char *const lk_kind_name[LK_KINDS] = {
 static const char *const lk_mode_name[] = { "x", "r", "w" };
 enum lk_mode { LK_X, LK_R, LK_W };
 
-enum lk_op { LK_NONE, LK_BEGIN, LK_END, LK_RELEASE };
+enum lk_op {
+	LK_NONE,
+	LK_BEGIN,
+	LK_END,
+	LK_CONTENDED_RELEASE,
+	LK_ACQUIRE,
+	LK_ACQUIRED,
+	LK_RELEASE,
+	LK_TRYFAIL
+};
 
-static const char *const lk_op_name[] = { "", "contention_begin", "contention_end",
-					  "contended_release" };
+enum lk_by {
+	LK_BY_NAME,
+	LK_BY_LOCK,
+	LK_BY_CALLER,
+	LK_BY_STACK,
+	LK_BY_TASK,
+	LK_BY_PROCESS,
+	LK_BY_CGROUP
+};
+enum lk_format { LK_TABLE, LK_TSV, LK_FOLDED, LK_JSON };
+enum lk_report_kind { LK_CONTEND, LK_HOLD };
+
+/* Set in a begin probe, from a script's options. */
+static struct {
+	bool started; /* the options are good, the tables are there */
+	enum lk_report_kind report;
+	enum lk_by by;
+	enum lk_format format;
+	u32 kinds;
+	u32 top;
+	u64 min_ns;
+	u32 interval_s;
+	s32 pid;
+	bool hist;
+	bool only;
+	bool only_percpu;
+	bool addresses; /* whoever runs this may read kernel addresses */
+	unsigned long only_lo, only_hi;
+	char only_name[128]; /* a NAME of locktap prep's, or "" */
+	u64 start_ns;
+} lk_opt;
 
 /* One wait that has begun and is not over. */
 struct lk_wait {
@@ -157,8 +213,47 @@ struct lk_wait {
 	u8 tentative : 1; /* may turn out not to wait at all */
 };
 
-/* What the last begin or end on this CPU was: the probe variables. */
+/* A lock that was asked for, and is held as far as is known. */
+struct lk_hold {
+	unsigned long lock;
+	struct task_struct *task;
+	u64 start_ns; /* of the hold; of the request until that is over */
+	u64 wait_ns; /* of the wait before it, where waits are watched too */
+	u64 spin_ns;
+	u64 block_ns;
+	s32 tid;
+	u32 ip; /* low half of the caller's return address */
+	u32 stack; /* number of its stack, where reports are by stack */
+	u8 kind;
+	u8 mode;
+	u8 level; /* as in a wait */
+	u8 got : 1; /* the function has returned with the lock */
+	u8 told : 1; /* `acquired` has been told */
+	u8 contended : 1;
+	u8 tries : 1; /* by a trylock */
+	u8 inner : 1; /* the internal lock of another lock */
+	u8 by_return : 1; /* start_ns is from a return probe */
+};
+
+/* What a release ends. */
+struct lk_ended {
+	u64 raw_ns; /* with the probes' own cost */
+	s32 tid; /* of who took the lock */
+	u32 ip;
+	u32 stack;
+	u8 mode;
+	u8 seen : 1; /* it was taken while we watched */
+	u8 contended : 1;
+};
+
+/* What the last event on this CPU was: the probe variables. */
 struct lk_event {
+	const char *point; /* of the handler that saw it first, */
+	unsigned long sp; /* its stack pointer, */
+	u32 calls; /* and how many handlers have been called for it */
+	u32 ip; /* the caller, where it is not on the stack any more; or 0 */
+	struct lk_ended hold;
+	u64 hold_ns;
 	struct task_struct *task;
 	unsigned long lock;
 	u64 wait_ns;
@@ -171,6 +266,10 @@ struct lk_event {
 	u8 mode;
 	u8 valid; /* the user's handler is to run */
 	u8 at_return; /* seen by a return probe */
+	u8 at_entry; /* seen by a kprobe at a function's entry */
+	u8 got_known : 1;
+	u8 got : 1; /* ... and this is where `acquired` is told */
+	u8 recursive : 1;
 };
 
 /* Counts of one CPU; the loss line is their sum. */
@@ -189,9 +288,18 @@ struct lk_counts {
 	u64 queued; /* ... of which the tracepoint told after all */
 	u64 walks; /* stacks that had to be walked */
 	u64 known; /* stacks that were recognised */
+	/* operations */
+	u64 held; /* released, taken before we came */
+	u64 endless; /* taken, its release not seen */
+	u64 foreign; /* released by another task */
+	u64 recursive; /* asked for by a task that holds it */
+	u64 inner_ops;
+	u64 holds_full; /* lost: no place to keep a hold */
+	u64 tryfails;
 };
 
 #define LK_SPIN_DEPTH 12
+#define LK_HELD_DEPTH 48 /* spinning locks held on one CPU, its interrupts' included */
 
 /*
  * A stack that was seen not long ago on this CPU: its return addresses and
@@ -236,7 +344,10 @@ struct lk_cpu {
 	} last;
 	u32 nspin;
 	u32 in_record;
+	u32 nheld;
+	u32 stay_masked; /* see lk_stays_masked() */
 	struct lk_wait spin[LK_SPIN_DEPTH];
+	struct lk_hold held[LK_HELD_DEPTH];
 	struct lk_counts counts;
 	struct lk_seen seen[LK_SEEN_SETS][LK_SEEN_WAYS];
 	u32 seen_turn;
@@ -249,6 +360,7 @@ struct lk_cpu {
 struct lk_at {
 	struct pt_regs *regs; /* NULL at a tracepoint */
 	unsigned long return_ip; /* at a function's return: where it returns to */
+	const char *point; /* the probe point */
 };
 
 /* In a function body only, where SystemTap's context is known. */
@@ -256,7 +368,8 @@ struct lk_at {
 	(&(struct lk_at){ .regs = (c)->kregs,                                           \
 			  .return_ip = (c)->probe_type == stp_probe_type_kretprobe ?    \
 					       get_kretprobe_retaddr((c)->ips.krp.pi) : \
-					       0 })
+					       0,                                       \
+			  .point = (c)->probe_point })
 
 /* SystemTap's count of probe hits it had to skip; set by lk_kernel_init(). */
 static atomic_t *lk_skipped;
@@ -271,11 +384,20 @@ static struct {
 	unsigned long percpu, percpu_size; /* static per-CPU area: template, bytes */
 	unsigned long percpu_min, percpu_max; /* ... of all CPUs */
 	unsigned long resilient, resilient_size; /* resilient_queued_spin_lock_slowpath */
+	unsigned long slowpath, slowpath_size; /* native_queued_spin_lock_slowpath */
 	bool sees_entry; /* the spinlock's slow path is probed */
 	bool sees_pending; /* ... and the end of its first waiter's wait */
 	bool sees_rwsem; /* a rwsem's writer that spins */
 	bool sees_percpu; /* a percpu_rwsem's writer behind readers */
 	bool virt_spin; /* this guest uses the test-and-set lock */
+#define LK_SEES_ALL_TRIES 15u
+	u32 sees_try; /* failing trylocks: bit 0 spin, 1 and 2 rwlock by mode, 3 spin _bh */
+	bool sees_percpu_readers;
+	bool tells_tries; /* the script asks for failed trylocks */
+	bool tracks; /* holds are kept */
+	bool tracks_tries; /* ... of sleeping trylocks, until they return */
+	bool tracks_returns; /* every sleeping lock's function has a return probe */
+	u32 (*stacks)(struct lk_cpu *cpu, const struct lk_at *at); /* kept with each hold */
 } lk_kernel;
 
 static inline struct lk_cpu *lk_this_cpu(void)
@@ -285,6 +407,20 @@ static inline struct lk_cpu *lk_this_cpu(void)
 	if (unlikely(!lk_cpus || cpu >= lk_nr_cpus))
 		return NULL;
 	return lk_cpus[cpu];
+}
+
+/* The next restore of the flags is stap's, at the end of the present handler. */
+static inline bool lk_stays_masked(void)
+{
+	struct lk_cpu *cpu;
+
+	if (!irqs_disabled())
+		return false;
+	cpu = lk_this_cpu();
+	if (!cpu || !cpu->stay_masked)
+		return false;
+	cpu->stay_masked = 0;
+	return true;
 }
 
 static inline u64 lk_now_ns(void)

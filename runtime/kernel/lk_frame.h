@@ -22,6 +22,7 @@
 #define LK_FR_TOP 32u /* the next one is at the top of the task's stack */
 #define LK_FR_INSIDE 64u /* ... not always */
 #define LK_FR_USER 128u /* the outermost, where it is at the top of the task's stack */
+#define LK_FR_WRAPPER 256u /* a lock function that takes its caller's lock by another */
 
 /*
  * An entry is one word, so it is read and written whole: low half of the
@@ -73,6 +74,14 @@ static const char *const lk_lock_prefix[] = {
 	"rtlock_", "percpu_down_", "percpu_rwsem_", "__percpu_",
 };
 
+/* ... and of those that the linker puts elsewhere. */
+static const char *const lk_lock_outside[] = {
+	"rt_mutex_", "__rt_mutex_",   "rwsem_",		    "down_read_trylock",
+	"up_read",   "up_write",      "down_write_trylock", "downgrade_write",
+	"ww_mutex_", "__ww_mutex_",   "__percpu_down_read", "__percpu_up_read",
+	"percpu_up_", "percpu_rwsem_",
+};
+
 /* LK_FR_OWN and LK_FR_SKIP of an address. Seldom: once for each. */
 static u32 lk_frame_class(unsigned long ip)
 {
@@ -86,9 +95,13 @@ static u32 lk_frame_class(unsigned long ip)
 	sprint_symbol_no_offset(sym, ip - 1);
 	if (!strncmp(sym, "__traceiter_", 12) || !strncmp(sym, "__probestub_", 12))
 		return LK_FR_OWN | LK_FR_SKIP;
+	if (!strncmp(sym, "raw_spin_rq_lock", 16) || !strncmp(sym, "_raw_spin_rq_lock", 17))
+		return LK_FR_SKIP | LK_FR_WRAPPER;
 	/* These are (partly) outside the sections of lock functions. */
-	if (!strncmp(sym, "rt_mutex_", 9) || !strncmp(sym, "__rt_mutex_", 11) ||
-	    !strncmp(sym, "raw_spin_rq_lock", 16) || !strncmp(sym, "_raw_spin_rq_lock", 17))
+	for (i = 0; i < ARRAY_SIZE(lk_lock_outside); i++)
+		if (!strncmp(sym, lk_lock_outside[i], strlen(lk_lock_outside[i])))
+			return LK_FR_SKIP;
+	if (!strcmp(sym, "up"))
 		return LK_FR_SKIP;
 	if (ip < lk_kernel.sched_text || ip >= lk_kernel.sched_etext)
 		return 0;
@@ -170,11 +183,10 @@ static unsigned int lk_unwind(const struct lk_cursor *from, struct pt_regs *regs
 		prev_probed = true;
 		started = true;
 	}
+	/* From registers it begins at the frame after theirs. */
 	unwind_start(&st, current, regs, regs ? NULL : from->slot - 1);
-	if (regs && !unwind_done(&st)) {
-		prev_bp = st.bp;
-		unwind_next_frame(&st); /* leaves the probed instruction */
-	}
+	if (regs)
+		prev_bp = regs->bp;
 	for (; !unwind_done(&st) && steps < 4 * LK_DEPTH; unwind_next_frame(&st), steps++) {
 		bool fixed = !st.regs && st.sp;
 
@@ -317,7 +329,7 @@ static struct lk_cursor lk_cursor_at(struct lk_cpu *cpu, const struct lk_at *at)
 		/* The slot has just been left; the unwinder starts below it. */
 		from.slot--;
 		from.ip = at->return_ip;
-	} else if (cpu->ev.op == LK_BEGIN) { /* function entry */
+	} else if (cpu->ev.at_entry) {
 		from.ip = *from.slot;
 	} else {
 		from.ip = regs->ip;
@@ -408,8 +420,11 @@ static struct lk_seen *lk_seen(struct lk_cpu *cpu, const struct lk_at *at)
 
 static unsigned long lk_caller(struct lk_cpu *cpu, const struct lk_at *at)
 {
-	const struct lk_seen *s = lk_seen(cpu, at);
+	const struct lk_seen *s;
 
+	if (cpu->ev.ip)
+		return LK_IP(cpu->ev.ip);
+	s = lk_seen(cpu, at);
 	if (s)
 		return LK_IP(s->caller);
 	return cpu->nips ? LK_IP(cpu->ips[0]) : 0;

@@ -248,6 +248,11 @@ static void lk_kernel_init(void)
 	lk_kernel.resilient = kallsyms_lookup_name("resilient_queued_spin_lock_slowpath");
 	if (lk_kernel.resilient)
 		lk_kernel.resilient_size = lk_symbol_bytes(lk_kernel.resilient);
+	lk_kernel.slowpath = kallsyms_lookup_name("native_queued_spin_lock_slowpath");
+	if (!lk_kernel.slowpath)
+		lk_kernel.slowpath = kallsyms_lookup_name("queued_spin_lock_slowpath");
+	if (lk_kernel.slowpath)
+		lk_kernel.slowpath_size = lk_symbol_bytes(lk_kernel.slowpath);
 	/* A static key's first word is its count of users. */
 	lk_kernel.virt_spin = virt && atomic_read(virt) > 0;
 }
@@ -279,21 +284,22 @@ static bool lk_tables_alloc(void)
 		for (i = 0; lk_cpus[cpu] && i < tables; i++)
 			if (!lk_table_alloc(&lk_cpus[cpu]->table[i]))
 				return false;
-	return lk_opt.by != LK_BY_STACK || lk_stacks_alloc();
+	return (lk_opt.by != LK_BY_STACK && lk_opt.report != LK_HOLD) || lk_stacks_alloc();
 }
 
 /* 0, or lk_problem says what is wrong and what is allowed. */
-static int lk_start(const char *by, const char *top, const char *min_us, const char *kinds,
-		    const char *only, const char *interval, const char *hist, const char *format,
-		    const char *pid)
+static int lk_start(enum lk_report_kind report, const char *by, const char *top,
+		    const char *min_us, const char *kinds, const char *only, const char *interval,
+		    const char *hist, const char *format, const char *pid)
 {
 	u64 n_top, n_min = 0, n_interval = 0, n_hist = 0;
 
 	lk_problem[0] = '\0';
 	if (!lk_cpus || lk_opt.started) {
-		LK_BAD("lock_start() is for one call in a begin probe");
+		LK_BAD("lock_start() or its like is for one call in a begin probe");
 		return -1;
 	}
+	lk_opt.report = report;
 	if (!lk_opt_format(format) || !lk_opt_by(by) || !lk_opt_kinds(kinds) || !lk_opt_only(only))
 		return -1;
 	n_top = lk_opt.format == LK_TABLE ? 20 : ~0u;
@@ -312,6 +318,8 @@ static int lk_start(const char *by, const char *top, const char *min_us, const c
 		       num_online_cpus(), LOCKTAP_RECORDS, LOCKTAP_STACKS);
 		return -1;
 	}
+	if (report == LK_HOLD && lk_opt.by == LK_BY_STACK)
+		lk_kernel.stacks = lk_stack_at_entry;
 	lk_opt.start_ns = lk_now_ns();
 	lk_opt.started = true;
 	return 0;

@@ -9,18 +9,9 @@
 #include "lk_base.h"
 #include "lk_frame.h"
 #include "lk_wait.h"
+#include "lk_hold.h"
 #include "lk_names.h"
 
-enum lk_by {
-	LK_BY_NAME,
-	LK_BY_LOCK,
-	LK_BY_CALLER,
-	LK_BY_STACK,
-	LK_BY_TASK,
-	LK_BY_PROCESS,
-	LK_BY_CGROUP
-};
-enum lk_format { LK_TABLE, LK_TSV, LK_FOLDED, LK_JSON };
 
 /* What a record's `name` holds. */
 enum lk_name {
@@ -30,23 +21,6 @@ enum lk_name {
 	LK_NAME_TEXT, /* once a report is made: a hash of the NAME */
 };
 
-static struct {
-	enum lk_by by;
-	enum lk_format format;
-	u32 kinds;
-	u32 top;
-	u64 min_ns;
-	u32 interval_s;
-	s32 pid;
-	bool hist;
-	bool only;
-	bool only_percpu;
-	bool addresses; /* whoever runs this may read kernel addresses */
-	unsigned long only_lo, only_hi;
-	char only_name[128]; /* a NAME of locktap prep's, or "" */
-	u64 start_ns;
-	bool started; /* the options are good, the tables are there */
-} lk_opt;
 
 struct lk_rec {
 	u64 name;
@@ -54,16 +28,21 @@ struct lk_rec {
 	u8 kind;
 	u8 mode;
 	u8 name_is;
-	bool merged;
+	u8 event; /* of a report that has several */
 	u32 hash;
 
-	u64 count, failed;
+	u64 count; /* waits, or holds */
+	u64 failed; /* waits that ended without the lock */
+	u64 contended; /* holds that had to be waited for */
+	u64 tryfail;
 	u64 total_ns, min_ns, max_ns, spin_ns, block_ns;
+	u64 raw_ns; /* holds with the probes' own cost */
 
-	/* of the longest wait */
+	/* of the longest wait or hold */
 	unsigned long lock;
 	unsigned long caller;
-	s32 owner;
+	s32 owner; /* who held the lock */
+	u32 max_stack;
 	char owner_comm[TASK_COMM_LEN];
 
 	char comm[TASK_COMM_LEN]; /* by task, process, cgroup */
@@ -168,6 +147,14 @@ static u32 lk_stack_id(struct lk_cpu *cpu, const struct lk_at *at, unsigned long
 	*caller = cpu->nips ? LK_IP(cpu->ips[0]) : 0;
 	cpu->counts.deep += cpu->nips == LK_DEPTH;
 	return lk_stack_number(cpu, cpu->ips, cpu->nips);
+}
+
+/* At the entry of a lock function, of who takes the lock. */
+static u32 lk_stack_at_entry(struct lk_cpu *cpu, const struct lk_at *at)
+{
+	unsigned long caller;
+
+	return lk_stack_id(cpu, at, &caller);
 }
 
 /* Offset of a lock in the static per-CPU area; false where it is not in it. */
@@ -276,13 +263,15 @@ static struct lk_rec *lk_rec_find(struct lk_table *t, const struct lk_rec *key)
 			r->kind = key->kind;
 			r->mode = key->mode;
 			r->name_is = key->name_is;
+			r->event = key->event;
 			r->hash = key->hash;
 			r->min_ns = ~0ull;
 			return r;
 		}
 		r = lk_rec(t, *slot - 1);
 		if (r->hash == key->hash && r->name == key->name && r->by == key->by &&
-		    r->kind == key->kind && r->mode == key->mode && r->name_is == key->name_is)
+		    r->kind == key->kind && r->mode == key->mode &&
+		    r->name_is == key->name_is && r->event == key->event)
 			return r;
 		at = (at + 1) & (LK_INDEX_SIZE - 1);
 	}
@@ -312,27 +301,59 @@ static void lk_rec_name(struct lk_rec *r)
 		lk_cgroup_id(r->comm);
 }
 
-static void lk_rec_add(struct lk_cpu *cpu, const struct lk_at *at, struct lk_rec *r,
-		       unsigned long caller)
+static inline void lk_rec_time(struct lk_rec *r, u64 ns)
+{
+	r->total_ns += ns;
+	if (ns < r->min_ns)
+		r->min_ns = ns;
+	r->hist[ns ? min_t(unsigned int, ilog2(ns), LK_BUCKETS - 1) : 0]++;
+}
+
+static void lk_rec_add_wait(struct lk_cpu *cpu, const struct lk_at *at, struct lk_rec *r,
+			    unsigned long caller)
 {
 	const struct lk_event *ev = &cpu->ev;
 	u64 wait = ev->wait_ns;
 
-	if (!r->count++)
-		lk_rec_name(r);
+	r->count++;
 	r->failed += ev->ret != 0;
-	r->total_ns += wait;
 	r->spin_ns += ev->spin_ns;
 	r->block_ns += ev->block_ns;
-	if (wait < r->min_ns)
-		r->min_ns = wait;
-	r->hist[wait ? min_t(unsigned int, ilog2(wait), LK_BUCKETS - 1) : 0]++;
+	lk_rec_time(r, wait);
 	if (wait > r->max_ns || r->count == 1) {
 		r->max_ns = wait;
 		r->lock = ev->lock;
 		r->owner = ev->owner;
 		lk_tid_comm(ev->owner, r->owner_comm);
 		r->caller = caller ? caller : lk_caller(cpu, at);
+	}
+}
+
+static void lk_rec_add_hold(struct lk_cpu *cpu, const struct lk_at *at, struct lk_rec *r)
+{
+	const struct lk_event *ev = &cpu->ev;
+
+	r->count++;
+	r->contended += ev->hold.contended;
+	r->raw_ns += ev->hold.raw_ns;
+	lk_rec_time(r, ev->hold_ns);
+	if (ev->hold_ns > r->max_ns || r->count == 1) {
+		unsigned long here;
+
+		r->max_ns = ev->hold_ns;
+		r->lock = ev->lock;
+		r->owner = ev->hold.tid;
+		lk_tid_comm(ev->hold.tid, r->owner_comm);
+		r->caller = LK_IP(ev->hold.ip);
+		r->max_stack = lk_stack_id(cpu, at, &here);
+	}
+}
+
+static void lk_rec_add_tryfail(struct lk_cpu *cpu, const struct lk_at *at, struct lk_rec *r)
+{
+	if (!r->tryfail++ && !r->count) {
+		r->lock = cpu->ev.lock;
+		r->caller = lk_caller(cpu, at);
 	}
 }
 
@@ -345,7 +366,7 @@ static inline u64 lk_rec_by(struct lk_cpu *cpu, const struct lk_at *at, unsigned
 	case LK_BY_CALLER:
 		return *caller = lk_caller(cpu, at);
 	case LK_BY_STACK:
-		return lk_stack_id(cpu, at, caller);
+		return cpu->ev.op == LK_RELEASE ? cpu->ev.hold.stack : lk_stack_id(cpu, at, caller);
 	case LK_BY_TASK:
 		return current->pid;
 	case LK_BY_PROCESS:
@@ -374,6 +395,8 @@ static noinline struct lk_rec *lk_rec_look(struct lk_cpu *cpu, const struct lk_a
 	}
 	key.hash = lk_mix(lk_mix(key.kind << 8 | key.mode, key.name), key.by) >> 32;
 	r = lk_rec_find(&cpu->table[turn & 1], &key);
+	if (r && !r->count && !r->tryfail)
+		lk_rec_name(r);
 	cpu->last.rec = says_all ? r : NULL;
 	cpu->last.lock = cpu->ev.lock;
 	cpu->last.by = by;
@@ -383,7 +406,44 @@ static noinline struct lk_rec *lk_rec_look(struct lk_cpu *cpu, const struct lk_a
 	return r;
 }
 
-/* Record the wait that the present contention_end speaks of. */
+/* Is the present event one that the report is about, and not too short for it? */
+static bool lk_is_recorded(struct lk_cpu *cpu, const struct lk_at *at)
+{
+	const struct lk_event *ev = &cpu->ev;
+
+	if (!ev->valid)
+		return false;
+	switch (ev->op) {
+	case LK_END:
+		if (lk_opt.report != LK_CONTEND)
+			return false;
+		break;
+	case LK_RELEASE:
+		if (lk_opt.report != LK_HOLD || !ev->hold.seen)
+			return false;
+		break;
+	case LK_TRYFAIL:
+		break;
+	default:
+		return false;
+	}
+	if (!lk_wanted(cpu, at)) {
+		cpu->counts.filtered++;
+		return false;
+	}
+	if (ev->op == LK_TRYFAIL) {
+		cpu->counts.tryfails++;
+		return true;
+	}
+	cpu->counts.seen++;
+	if ((ev->op == LK_END ? ev->wait_ns : ev->hold_ns) < lk_opt.min_ns) {
+		cpu->counts.brief++;
+		return false;
+	}
+	return true;
+}
+
+/* Record the wait, the hold or the failed trylock that the present event tells of. */
 static void lk_record(const struct lk_at *at)
 {
 	struct lk_cpu *cpu = lk_this_cpu();
@@ -392,17 +452,13 @@ static void lk_record(const struct lk_at *at)
 	u32 turn;
 	u64 by;
 
-	if (unlikely(!cpu || !lk_opt.started || cpu->ev.op != LK_END || !cpu->ev.valid))
+	if (unlikely(!cpu || !lk_opt.started))
 		return;
-	if (!lk_wanted(cpu, at)) {
-		cpu->counts.filtered++;
+	/* A hold belongs to where the lock was taken. */
+	if (cpu->ev.op == LK_RELEASE)
+		cpu->ev.ip = cpu->ev.hold.ip;
+	if (!lk_is_recorded(cpu, at))
 		return;
-	}
-	cpu->counts.seen++;
-	if (cpu->ev.wait_ns < lk_opt.min_ns) {
-		cpu->counts.brief++;
-		return;
-	}
 	if (lk_opt.interval_s) {
 		WRITE_ONCE(cpu->in_record, 1);
 		smp_mb(); /* pairs with lk_flip(): it sees us, or we the other table */
@@ -413,11 +469,16 @@ static void lk_record(const struct lk_at *at)
 	if (!r || cpu->last.lock != cpu->ev.lock || cpu->last.by != by || cpu->last.turn != turn ||
 	    cpu->last.kind != cpu->ev.kind || cpu->last.mode != cpu->ev.mode)
 		r = lk_rec_look(cpu, at, turn, by, &caller);
-	if (r) {
-		lk_rec_add(cpu, at, r, caller);
-		cpu->counts.recorded++;
-	} else {
+	if (!r) {
 		cpu->counts.full++;
+	} else if (cpu->ev.op == LK_TRYFAIL) {
+		lk_rec_add_tryfail(cpu, at, r);
+	} else {
+		cpu->counts.recorded++;
+		if (cpu->ev.op == LK_END)
+			lk_rec_add_wait(cpu, at, r, caller);
+		else
+			lk_rec_add_hold(cpu, at, r);
 	}
 	if (lk_opt.interval_s)
 		smp_store_release(&cpu->in_record, 0);

@@ -180,6 +180,9 @@ static void lk_event(struct lk_cpu *cpu, enum lk_op op, const struct lk_wait *w,
 
 	ev->op = op;
 	ev->at_return = 0;
+	ev->at_entry = op == LK_BEGIN;
+	ev->ip = 0;
+	ev->got_known = 0;
 	ev->task = current;
 	ev->lock = w->lock;
 	ev->kind = w->kind;
@@ -566,7 +569,7 @@ static int lk_tp_release(const struct lk_at *at, unsigned long lock)
 	if (!best)
 		return 0;
 	w.owner = current->pid;
-	lk_event(cpu, LK_RELEASE, &w, 1);
+	lk_event(cpu, LK_CONTENDED_RELEASE, &w, 1);
 	return 1;
 }
 

@@ -1,0 +1,870 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * From the calls of lock functions to holds.
+ *
+ * Two probes make a hold: one at the entry of the function that takes the
+ * lock, one at the entry of the function that lets it go. Where the lock was
+ * not free, the end of the wait moves the hold's begin. Nothing stands on
+ * the return of a spinning lock's function; that a trylock of theirs failed
+ * is seen on its failing path, where `locktap prep` has found it.
+ *
+ * What spins is held on one CPU and lives on that CPU's stack of holds; what
+ * sleeps lives in a table by task, a semaphore (which has no owner) by its
+ * own address.
+ */
+#ifndef LK_HOLD_H
+#define LK_HOLD_H
+
+#include "lk_base.h"
+#include "lk_frame.h"
+#include "lk_wait.h"
+
+#ifndef LOCKTAP_HOLDS /* sleeping locks held at one time */
+#define LOCKTAP_HOLDS 4096
+#endif
+#if LOCKTAP_HOLDS < 16 || LOCKTAP_HOLDS > (1 << 20)
+#error "locktap: LOCKTAP_HOLDS must be 16 to 1048576"
+#endif
+#define LK_HOLD_SETS (LOCKTAP_HOLDS / LK_WAYS)
+
+/* By task, or by lock; apart, so that a set's keys are one cache line. 0: free. */
+static unsigned long lk_hold_key[LK_HOLD_SETS][LK_WAYS] ____cacheline_aligned;
+static struct lk_hold lk_holds[LK_HOLD_SETS][LK_WAYS];
+static bool lk_hold_spilled; /* some are in the set after their own */
+
+/*
+ * What this recorder's own probes add to each hold: from the end of the
+ * handler at the entry to the caller, and from the caller to the begin of
+ * the handler at the release. Measured on a lock of our own.
+ */
+#define LK_OWN_ROUNDS 33
+
+static struct {
+	u64 before_ns, after_ns; /* the two parts; 0: not measured (yet) */
+	u64 begun_ns, ended_ns; /* of the hold that was just seen */
+	bool ready;
+	bool timer;
+	u32 tries;
+} lk_own;
+
+static DEFINE_RWLOCK(lk_own_lock);
+static struct timer_list lk_own_timer;
+
+/* What a lock function's value says. */
+enum lk_says { LK_SAYS_NOTHING, LK_SAYS_ZERO, LK_SAYS_TRUE };
+
+/*
+ * How many handlers of this script stand at a point. Several are called one
+ * after another for one event, and only the first may change anything.
+ */
+struct lk_point {
+	const char *point;
+	u32 handlers;
+};
+
+static struct lk_point *lk_points;
+static u32 lk_points_size; /* a power of two */
+static bool lk_points_shared; /* some point has several */
+
+static u32 lk_point_handlers(const char *point)
+{
+	u32 at = hash_ptr((void *)point, 32) & (lk_points_size - 1);
+
+	while (lk_points[at].point) {
+		if (lk_points[at].point == point)
+			return lk_points[at].handlers;
+		at = (at + 1) & (lk_points_size - 1);
+	}
+	return 1;
+}
+
+static void lk_point_add(const char *point)
+{
+	u32 at = hash_ptr((void *)point, 32) & (lk_points_size - 1);
+
+	while (lk_points[at].point && lk_points[at].point != point)
+		at = (at + 1) & (lk_points_size - 1);
+	lk_points[at].point = point;
+	lk_points_shared |= ++lk_points[at].handlers > 1;
+}
+
+static bool lk_points_alloc(u32 probes)
+{
+	lk_points_size = roundup_pow_of_two(2 * probes + 2);
+	lk_points = lk_alloc(lk_points_size * sizeof(*lk_points));
+	return lk_points;
+}
+
+/* Is this the first handler of an event? The others find its answer in cpu->ev. */
+static inline bool lk_first(struct lk_cpu *cpu, const struct lk_at *at)
+{
+	struct lk_event *ev = &cpu->ev;
+
+	cpu->stay_masked = 1;
+	if (likely(!lk_points_shared))
+		return true;
+	if (ev->point == at->point && ev->sp == at->regs->sp && ev->task == current &&
+	    ev->calls < lk_point_handlers(at->point)) {
+		ev->calls++;
+		return false;
+	}
+	ev->point = at->point;
+	ev->sp = at->regs->sp;
+	ev->calls = 1;
+	return true;
+}
+
+static inline void lk_op_event(struct lk_cpu *cpu, enum lk_op op, unsigned long lock,
+			       unsigned int kind, unsigned int mode)
+{
+	struct lk_event *ev = &cpu->ev;
+
+	ev->op = op;
+	ev->task = current;
+	ev->lock = lock;
+	ev->kind = kind;
+	ev->mode = mode;
+	ev->at_return = 0;
+	ev->at_entry = 1;
+	ev->owner = 0;
+	ev->ip = 0;
+	ev->ret = 0;
+	ev->wait_ns = ev->spin_ns = ev->block_ns = 0;
+	ev->hold_ns = 0;
+	ev->got = 0;
+	ev->got_known = 0;
+	ev->hold = (struct lk_ended){};
+	ev->valid = 1;
+}
+
+static inline bool lk_spins(unsigned int kind)
+{
+	return kind == LK_SPIN || kind == LK_RWLOCK;
+}
+
+/*
+ * Would a spinning lock be had at once? asm-generic/qspinlock.h: any bit set
+ * means held or waited for; qrwlock.h: the low nine bits are the writer's
+ * and the waiting writer's.
+ */
+static inline bool lk_is_free(unsigned int kind, unsigned int mode, unsigned long lock)
+{
+	u32 word = READ_ONCE(*(u32 *)lock);
+
+	return mode == LK_R ? !(word & 0x1ff) : !word;
+}
+
+/*
+ * The return address at a function's entry, and whether a lock function is
+ * there: then the lock is an internal one of another lock.
+ */
+static inline u32 lk_entry_caller(struct lk_cpu *cpu, const struct lk_at *at, bool *inner)
+{
+	u32 ip = (u32)READ_ONCE_NOCHECK(*(unsigned long *)at->regs->sp);
+	u64 *e = lk_frame_find(ip);
+	u32 flags;
+
+	*inner = false;
+	if (likely(e && !(LK_FR_FLAGS(*e) & LK_FR_SKIP)))
+		return ip;
+	flags = e ? LK_FR_FLAGS(*e) : lk_frame_class(LK_IP(ip));
+	*inner = (flags & (LK_FR_SKIP | LK_FR_WRAPPER)) == LK_FR_SKIP;
+	return (u32)lk_caller(cpu, at); /* learns the frame */
+}
+
+/* --- Spinning locks: the CPU's stack --------------------------------------------------- */
+
+static void lk_held_remove(struct lk_cpu *cpu, unsigned int i)
+{
+	cpu->nheld--;
+	if (i < cpu->nheld)
+		memmove(&cpu->held[i], &cpu->held[i + 1],
+			(cpu->nheld - i) * sizeof(cpu->held[0]));
+}
+
+static struct lk_hold *lk_held_find(struct lk_cpu *cpu, unsigned long lock)
+{
+	unsigned int i = cpu->nheld;
+
+	while (i--)
+		if (cpu->held[i].lock == lock)
+			return &cpu->held[i];
+	return NULL;
+}
+
+/*
+ * A new one on top. What an interrupt left that is over, and the same lock
+ * held exclusively, are holds whose end was not seen.
+ */
+static struct lk_hold *lk_held_push(struct lk_cpu *cpu, unsigned int level, unsigned long lock,
+				    unsigned int mode, bool tries, bool *recursive)
+{
+	struct lk_hold *h;
+
+	while (cpu->nheld && cpu->held[cpu->nheld - 1].level > level) {
+		cpu->nheld--;
+		cpu->counts.endless++;
+	}
+	h = lk_held_find(cpu, lock);
+	if (h && h->mode == LK_R && mode == LK_R) {
+		*recursive = h->level == level && !tries;
+	} else if (h && h->mode != LK_R && !tries) {
+		lk_held_remove(cpu, h - cpu->held);
+		cpu->counts.endless++;
+	}
+	if (unlikely(cpu->nheld == LK_HELD_DEPTH)) {
+		lk_held_remove(cpu, 0);
+		cpu->counts.holds_full++;
+	}
+	return &cpu->held[cpu->nheld++];
+}
+
+/* --- Sleeping locks: the table ----------------------------------------------------------- */
+
+static inline unsigned int lk_hold_set(unsigned long key)
+{
+	return hash_long(key, 32) % LK_HOLD_SETS;
+}
+
+static inline unsigned int lk_hold_next_set(unsigned int set)
+{
+	return set + 1 < LK_HOLD_SETS ? set + 1 : 0;
+}
+
+static inline unsigned long *lk_hold_place(const struct lk_hold *h)
+{
+	return &lk_hold_key[0][0] + (h - &lk_holds[0][0]);
+}
+
+static inline void lk_hold_drop(struct lk_hold *h)
+{
+	smp_store_release(lk_hold_place(h), 0);
+}
+
+/* What a search may ask for besides the key. */
+enum lk_want { LK_WANT_LOCK, LK_WANT_ASKED, LK_WANT_TRIED };
+
+static inline bool lk_hold_is(const struct lk_hold *h, unsigned long lock, enum lk_want want)
+{
+	switch (want) {
+	case LK_WANT_ASKED:
+		return !h->got && !h->tries;
+	case LK_WANT_TRIED:
+		return !h->got && h->tries;
+	default:
+		return h->lock == lock;
+	}
+}
+
+/* The newest that is wanted of a key's. */
+static struct lk_hold *lk_hold_find(unsigned long key, unsigned long lock, enum lk_want want)
+{
+	unsigned int set = lk_hold_set(key), i, turn;
+	struct lk_hold *found = NULL;
+
+	for (turn = 0; turn <= READ_ONCE(lk_hold_spilled); turn++, set = lk_hold_next_set(set)) {
+		const unsigned long *keys = lk_hold_key[set];
+		struct lk_hold *h = lk_holds[set];
+
+		for (i = 0; i < LK_WAYS; i++, h++)
+			if (keys[i] == key && lk_hold_is(h, lock, want) &&
+			    (!found || h->start_ns >= found->start_ns))
+				found = h;
+	}
+	return found;
+}
+
+/* A place; where there is none the oldest has to go. */
+static struct lk_hold *lk_hold_new(struct lk_cpu *cpu, unsigned long key)
+{
+	unsigned int set = lk_hold_set(key), i, turn;
+	struct lk_hold *oldest = NULL;
+
+	for (turn = 0; turn < 2; turn++, set = lk_hold_next_set(set)) {
+		if (turn)
+			WRITE_ONCE(lk_hold_spilled, true);
+		for (i = 0; i < LK_WAYS; i++) {
+			unsigned long *place = &lk_hold_key[set][i];
+
+			if (!READ_ONCE(*place) && cmpxchg(place, 0, key) == 0)
+				return &lk_holds[set][i];
+			if (!oldest || lk_holds[set][i].start_ns < oldest->start_ns)
+				oldest = &lk_holds[set][i];
+		}
+	}
+	cpu->counts.holds_full++;
+	*lk_hold_place(oldest) = key;
+	return oldest;
+}
+
+/* Somebody else's hold of a lock that a task lets go for another: seldom. */
+static struct lk_hold *lk_hold_foreign(unsigned long lock, unsigned int mode)
+{
+	struct lk_hold *found = NULL, *h = &lk_holds[0][0];
+	const unsigned long *key = &lk_hold_key[0][0];
+	unsigned int i;
+
+	for (i = 0; i < LK_HOLD_SETS * LK_WAYS; i++, key++, h++)
+		if (*key && h->lock == lock && h->mode == mode &&
+		    (!found || h->start_ns < found->start_ns))
+			found = h;
+	return found;
+}
+
+/* --- A lock function is entered ----------------------------------------------------------- */
+
+static inline void lk_hold_fill(struct lk_hold *h, unsigned long lock, unsigned int kind,
+				unsigned int mode, u32 ip, bool tries)
+{
+	h->lock = lock;
+	h->task = current;
+	h->tid = current->pid;
+	h->wait_ns = h->spin_ns = h->block_ns = 0;
+	h->ip = ip;
+	h->stack = 0;
+	h->kind = kind;
+	h->mode = mode;
+	h->level = 0;
+	h->got = h->told = h->contended = h->inner = 0;
+	h->tries = tries;
+	h->by_return = 0;
+}
+
+/* By which function a lock is asked for. */
+enum lk_tries { LK_WAITS, LK_TRIES, LK_TRIES_BH };
+
+/* Whether failures of this function are seen. */
+static inline bool lk_sees_try(unsigned int kind, unsigned int mode, enum lk_tries tries)
+{
+	return lk_kernel.sees_try & 1u << (kind == LK_RWLOCK ? mode : tries == LK_TRIES_BH ? 3 : 0);
+}
+
+static struct lk_hold *lk_enter_spin(struct lk_cpu *cpu, const struct lk_at *at,
+				     enum lk_tries tries)
+{
+	unsigned int level = lk_level(at);
+	struct lk_event *ev = &cpu->ev;
+	bool inner, recursive = false;
+	struct lk_hold *h;
+	u32 ip;
+
+	if (tries && !lk_sees_try(ev->kind, ev->mode, tries) &&
+	    !lk_is_free(ev->kind, ev->mode, ev->lock))
+		return NULL;
+	ip = lk_entry_caller(cpu, at, &inner);
+	h = lk_held_push(cpu, level, ev->lock, ev->mode, tries, &recursive);
+	lk_hold_fill(h, ev->lock, ev->kind, ev->mode, ip, tries);
+	h->level = level;
+	h->inner = inner;
+	if (unlikely(inner || ev->lock == (unsigned long)&lk_own_lock)) {
+		cpu->counts.inner_ops += inner;
+		ev->valid = 0;
+	}
+	ev->recursive = recursive;
+	return h;
+}
+
+static struct lk_hold *lk_enter_task(struct lk_cpu *cpu, const struct lk_at *at, bool tries)
+{
+	unsigned long key = (unsigned long)current;
+	struct lk_event *ev = &cpu->ev;
+	struct lk_hold *h = lk_hold_find(key, ev->lock, LK_WANT_LOCK);
+	bool inner;
+	u32 ip = lk_entry_caller(cpu, at, &inner);
+
+	if (unlikely(h)) {
+		if (inner) { /* one lock function calls another */
+			ev->valid = 0;
+			return NULL;
+		}
+		if (h->tid != current->pid) {
+			lk_hold_drop(h);
+			cpu->counts.endless++;
+		} else if (h->mode == LK_R || ev->mode == LK_R) {
+			ev->recursive = h->mode == ev->mode && !tries;
+		} else if (lk_owner(ev->kind, ev->lock) == current->pid) {
+			ev->recursive = !tries;
+		} else {
+			lk_hold_drop(h);
+			cpu->counts.endless++;
+		}
+	}
+	h = lk_hold_new(cpu, key);
+	lk_hold_fill(h, ev->lock, ev->kind, ev->mode, ip, tries);
+	if (ev->kind == LK_PERCPU_RWSEM) /* its first waiter has no tracepoint */
+		h->contended = lk_percpu_busy(ev->lock);
+	return h;
+}
+
+/*
+ * The entry of a lock function. 1: an acquire, to be told. The hold's begin is
+ * taken last, so that this handler is not part of it.
+ */
+static int lk_enter(const struct lk_at *at, unsigned int kind, unsigned int mode,
+		    enum lk_tries tries)
+{
+	struct lk_cpu *cpu = lk_this_cpu();
+	struct lk_event *ev;
+	struct lk_hold *h;
+
+	if (unlikely(!cpu))
+		return 0;
+	ev = &cpu->ev;
+	if (!lk_first(cpu, at)) {
+		ev->op = LK_ACQUIRE;
+		return ev->valid;
+	}
+	if (unlikely(lk_opt.started && !(lk_opt.kinds & 1u << kind)) &&
+	    at->regs->di != (unsigned long)&lk_own_lock) {
+		ev->valid = 0;
+		ev->task = NULL;
+		return 0;
+	}
+	lk_op_event(cpu, LK_ACQUIRE, at->regs->di, kind, mode);
+	ev->recursive = 0;
+	if (!(lk_kernel.tracks || (tries && lk_kernel.tracks_tries && !lk_spins(kind))))
+		return 1;
+	h = lk_spins(kind) ? lk_enter_spin(cpu, at, tries) : lk_enter_task(cpu, at, tries);
+	cpu->counts.recursive += ev->recursive;
+	if (!h)
+		return ev->valid;
+	if (lk_kernel.stacks)
+		h->stack = lk_kernel.stacks(cpu, at);
+	h->start_ns = lk_now_ns();
+	return ev->valid;
+}
+
+/* The same for a probe that asks for `acquired`: 1 where the lock will be had at once. */
+static int lk_enter_got(const struct lk_at *at, unsigned int kind, unsigned int mode)
+{
+	struct lk_cpu *cpu = lk_this_cpu();
+	struct lk_hold *h;
+
+	if (!lk_enter(at, kind, mode, LK_WAITS))
+		return 0;
+	if (!cpu->ev.got_known) {
+		h = lk_held_find(cpu, cpu->ev.lock);
+		cpu->ev.got = h && lk_is_free(kind, mode, cpu->ev.lock);
+		cpu->ev.got_known = 1;
+		if (cpu->ev.got)
+			h->told = 1;
+	}
+	cpu->ev.op = LK_ACQUIRED;
+	return cpu->ev.got;
+}
+
+/* --- A wait is over ------------------------------------------------------------------------ */
+
+/*
+ * A semaphore and an rt mutex begin with their internal lock, which has the
+ * same address: the event is the internal lock's where the spinlock's slow
+ * path tells it.
+ */
+static bool lk_is_of_spin(struct lk_cpu *cpu)
+{
+	u32 ip;
+
+	return lk_stack_here(cpu, LK_FR_OWN, &ip, 1) &&
+	       LK_IP(ip) - lk_kernel.slowpath < lk_kernel.slowpath_size;
+}
+
+static struct lk_hold *lk_waited(struct lk_cpu *cpu, unsigned long lock)
+{
+	struct lk_hold *h = cpu->nheld ? lk_held_find(cpu, lock) : NULL;
+
+	if (h && (!h->inner || lk_is_of_spin(cpu)))
+		return h;
+	return lk_hold_find((unsigned long)current, lock, LK_WANT_LOCK);
+}
+
+/* What the wait was, where the event that ended it is the present one. */
+static void lk_hold_wait(struct lk_hold *h, const struct lk_event *ev)
+{
+	if (ev->op != LK_END || ev->lock != h->lock || ev->task != current)
+		return;
+	h->wait_ns = ev->wait_ns;
+	h->spin_ns = ev->spin_ns;
+	h->block_ns = ev->block_ns;
+}
+
+/* The lock:contention_end tracepoint: here begins the hold. */
+static void lk_hold_after_wait(unsigned long lock, s64 ret)
+{
+	struct lk_cpu *cpu = lk_this_cpu();
+	struct lk_hold *h;
+
+	if (unlikely(!cpu || !lk_kernel.tracks))
+		return;
+	h = lk_waited(cpu, lock);
+	if (!h)
+		return;
+	h->contended = 1;
+	if (ret && !lk_spins(h->kind) && !lk_kernel.tracks_returns && h->kind != LK_SEM) {
+		lk_hold_drop(h); /* a wait that a signal ended */
+		return;
+	}
+	lk_hold_wait(h, &cpu->ev);
+	h->start_ns = lk_now_ns();
+}
+
+/* A spinlock's first waiter has it: the newest of this level. */
+static void lk_hold_after_spin(const struct lk_at *at)
+{
+	struct lk_cpu *cpu = lk_this_cpu();
+	struct lk_hold *h;
+
+	if (unlikely(!cpu || !lk_kernel.tracks || !cpu->nheld))
+		return;
+	h = &cpu->held[cpu->nheld - 1];
+	if (h->kind != LK_SPIN || h->level != lk_level(at))
+		return;
+	h->contended = 1;
+	lk_hold_wait(h, &cpu->ev);
+	h->start_ns = lk_now_ns();
+}
+
+/* A slow path returns: its waits may have had no tracepoint. */
+static void lk_hold_after_slow(unsigned int kind)
+{
+	struct lk_cpu *cpu = lk_this_cpu();
+	struct lk_hold *h;
+
+	if (unlikely(!cpu || !lk_kernel.tracks))
+		return;
+	h = lk_hold_find((unsigned long)current, 0, LK_WANT_ASKED);
+	if (!h || h->kind != kind)
+		return;
+	h->contended = 1;
+	h->by_return = 1;
+	lk_hold_wait(h, &cpu->ev);
+	h->start_ns = lk_now_ns();
+}
+
+/* After contention_end of a spinning lock: 1 where its `acquired` is still to be told. */
+static int lk_wait_got(void)
+{
+	struct lk_cpu *cpu = lk_this_cpu();
+	struct lk_event *ev;
+	struct lk_hold *h;
+
+	if (unlikely(!cpu))
+		return 0;
+	ev = &cpu->ev;
+	if (ev->op != LK_END || !ev->valid || !lk_spins(ev->kind))
+		return 0;
+	if (!ev->got_known) {
+		h = lk_held_find(cpu, ev->lock);
+		ev->got = !h || !h->told;
+		ev->got_known = 1;
+		if (h)
+			h->told = 1;
+	}
+	return ev->got;
+}
+
+/* --- A lock function returns (sleeping locks) -------------------------------------------- */
+
+/* A semaphore belongs to nobody: from now on it is found by its address. */
+static struct lk_hold *lk_hold_to_lock(struct lk_cpu *cpu, struct lk_hold *h)
+{
+	struct lk_hold *to = lk_hold_new(cpu, h->lock);
+
+	*to = *h;
+	lk_hold_drop(h);
+	return to;
+}
+
+static bool lk_says_got(enum lk_says says, long value)
+{
+	return says == LK_SAYS_NOTHING || (says == LK_SAYS_ZERO) == !value;
+}
+
+/*
+ * The return of a sleeping lock's function. What happened is in ev: `got`, and
+ * the op ACQUIRED or TRYFAIL. 1: the event that `op` asks for.
+ */
+static int lk_returned(const struct lk_at *at, unsigned int kind, enum lk_says says, bool tries,
+		       enum lk_op op)
+{
+	struct lk_cpu *cpu = lk_this_cpu();
+	struct lk_event *ev;
+	struct lk_hold *h;
+	long value;
+
+	if (unlikely(!cpu))
+		return 0;
+	ev = &cpu->ev;
+	if (!lk_first(cpu, at))
+		return ev->op == op && ev->valid;
+	value = (int)regs_return_value(at->regs);
+	h = lk_hold_find((unsigned long)current, 0, tries ? LK_WANT_TRIED : LK_WANT_ASKED);
+	if (!h || h->kind != kind) {
+		ev->valid = 0; /* entered before the probes were armed */
+		return 0;
+	}
+	lk_op_event(cpu, tries && !lk_says_got(says, value) ? LK_TRYFAIL : LK_ACQUIRED, h->lock, kind,
+		    h->mode);
+	ev->at_entry = 0;
+	ev->ip = h->ip;
+	ev->ret = says == LK_SAYS_ZERO && !tries ? value : 0;
+	ev->wait_ns = h->wait_ns;
+	ev->spin_ns = h->spin_ns;
+	ev->block_ns = h->block_ns;
+	if (!lk_says_got(says, value) || !lk_kernel.tracks) {
+		lk_hold_drop(h);
+		return ev->op == op;
+	}
+	if (kind == LK_SEM)
+		h = lk_hold_to_lock(cpu, h);
+	h->got = h->told = 1;
+	h->by_return = 1;
+	h->start_ns = lk_now_ns();
+	return ev->op == op;
+}
+
+/* The failing path of a spinning trylock. 1: a tryfail. */
+static int lk_try_failed(const struct lk_at *at, unsigned long lock, unsigned int kind,
+			 unsigned int mode)
+{
+	struct lk_cpu *cpu = lk_this_cpu();
+	struct lk_hold *h;
+
+	if (unlikely(!cpu))
+		return 0;
+	if (!lk_first(cpu, at)) {
+		cpu->ev.op = LK_TRYFAIL;
+		return cpu->ev.valid;
+	}
+	lk_op_event(cpu, LK_TRYFAIL, lock, kind, mode);
+	cpu->ev.at_entry = 0;
+	h = lk_held_find(cpu, lock);
+	if (h && h->tries) {
+		cpu->ev.valid = !h->inner;
+		cpu->ev.ip = h->ip;
+		lk_held_remove(cpu, h - cpu->held);
+	}
+	return cpu->ev.valid;
+}
+
+/* --- An unlock function is entered -------------------------------------------------------- */
+
+static inline u64 lk_own_ns(const struct lk_hold *h)
+{
+	return h->contended && !h->by_return ? lk_own.after_ns : lk_own.before_ns + lk_own.after_ns;
+}
+
+static void lk_ended(struct lk_cpu *cpu, const struct lk_hold *h, u64 now)
+{
+	struct lk_event *ev = &cpu->ev;
+	u64 raw = now - h->start_ns, own = lk_own_ns(h);
+
+	ev->hold.raw_ns = raw;
+	ev->hold.ip = h->ip;
+	ev->hold.stack = h->stack;
+	ev->hold.tid = h->tid;
+	ev->hold.contended = h->contended;
+	ev->hold.mode = h->mode;
+	ev->hold.seen = 1;
+	ev->hold_ns = raw > own ? raw - own : 0;
+	ev->mode = h->mode;
+	ev->got = !h->told && !h->inner;
+	ev->got_known = 1;
+	ev->valid = !h->inner;
+	ev->wait_ns = h->wait_ns;
+	ev->spin_ns = h->spin_ns;
+	ev->block_ns = h->block_ns;
+}
+
+/* The entry of an unlock function. 1: a release. */
+static int lk_leave(const struct lk_at *at, unsigned int kind, unsigned int mode)
+{
+	u64 now = lk_now_ns();
+	struct lk_cpu *cpu = lk_this_cpu();
+	unsigned long lock = at->regs->di;
+	struct lk_event *ev;
+	struct lk_hold *h;
+
+	if (unlikely(!cpu))
+		return 0;
+	ev = &cpu->ev;
+	if (!lk_first(cpu, at)) {
+		ev->op = LK_RELEASE;
+		ev->mode = ev->hold.seen ? ev->hold.mode : mode;
+		ev->ip = 0;
+		return ev->valid;
+	}
+	if (unlikely(lk_opt.started && !(lk_opt.kinds & 1u << kind)) &&
+	    lock != (unsigned long)&lk_own_lock) {
+		ev->valid = 0;
+		ev->task = NULL;
+		return 0;
+	}
+	lk_op_event(cpu, LK_RELEASE, lock, kind, mode);
+	if (lk_spins(kind)) {
+		h = lk_held_find(cpu, lock);
+		if (likely(h)) {
+			lk_ended(cpu, h, now);
+			if (unlikely(lock == (unsigned long)&lk_own_lock)) {
+				lk_own.begun_ns = h->start_ns;
+				lk_own.ended_ns = now;
+				ev->valid = 0;
+			}
+			lk_held_remove(cpu, h - cpu->held);
+			return ev->valid;
+		}
+	} else {
+		h = kind == LK_SEM ? lk_hold_find(lock, lock, LK_WANT_LOCK) : NULL;
+		if (!h)
+			h = lk_hold_find((unsigned long)current, lock, LK_WANT_LOCK);
+		if (unlikely(!h && mode == LK_R))
+			h = lk_hold_foreign(lock, mode);
+		if (likely(h)) {
+			lk_ended(cpu, h, now);
+			cpu->counts.foreign += h->tid != current->pid;
+			lk_hold_drop(h);
+			return ev->valid;
+		}
+	}
+	cpu->counts.held++;
+	ev->got_known = 1;
+	return 1;
+}
+
+/* A writer becomes a reader: one hold ends, another begins. */
+static int lk_downgrade(const struct lk_at *at, unsigned int kind)
+{
+	struct lk_cpu *cpu = lk_this_cpu();
+	bool inner;
+	struct lk_hold *h;
+	int told;
+	u32 ip;
+
+	if (unlikely(!cpu))
+		return 0;
+	if (lk_points_shared && cpu->ev.point == at->point && cpu->ev.sp == at->regs->sp &&
+	    cpu->ev.task == current && cpu->ev.calls < lk_point_handlers(at->point))
+		return lk_leave(at, kind, LK_W); /* not the first handler */
+	ip = lk_entry_caller(cpu, at, &inner);
+	told = lk_leave(at, kind, LK_W);
+	if (!cpu->ev.task || !lk_kernel.tracks)
+		return told;
+	h = lk_hold_new(cpu, (unsigned long)current);
+	lk_hold_fill(h, cpu->ev.lock, kind, LK_R, ip, false);
+	h->got = h->told = 1;
+	h->start_ns = lk_now_ns();
+	return told;
+}
+
+/* ... and is told as acquired in its new mode. */
+static int lk_downgrade_got(const struct lk_at *at, unsigned int kind)
+{
+	struct lk_cpu *cpu = lk_this_cpu();
+
+	if (!lk_downgrade(at, kind))
+		return 0;
+	cpu->ev.op = LK_ACQUIRED;
+	cpu->ev.mode = LK_R;
+	return 1;
+}
+
+/* 1 where the lock's `acquired` could not be told before its release. */
+static int lk_leave_late(const struct lk_at *at, unsigned int kind, unsigned int mode)
+{
+	struct lk_cpu *cpu = lk_this_cpu();
+
+	if (!lk_leave(at, kind, mode) || !cpu->ev.got)
+		return 0;
+	cpu->ev.op = LK_ACQUIRED;
+	cpu->ev.ip = cpu->ev.hold.ip;
+	return 1;
+}
+
+/* Holds that had begun and are not over: told at the end. */
+static unsigned int lk_open_holds(void)
+{
+	unsigned int i, open = 0;
+
+	for (i = 0; i < LK_HOLD_SETS * LK_WAYS; i++)
+		open += lk_hold_key[i / LK_WAYS][i % LK_WAYS] != 0;
+	for (i = 0; i < lk_nr_cpus; i++)
+		open += lk_cpus[i] ? lk_cpus[i]->nheld : 0;
+	return open;
+}
+
+/* --- The probes' own cost ------------------------------------------------------------------ */
+
+static u64 lk_own_median(u64 *ns)
+{
+	unsigned int i, j;
+
+	for (i = 1; i < LK_OWN_ROUNDS; i++) {
+		u64 x = ns[i];
+
+		for (j = i; j && ns[j - 1] > x; j--)
+			ns[j] = ns[j - 1];
+		ns[j] = x;
+	}
+	return ns[LK_OWN_ROUNDS / 2];
+}
+
+static void lk_own_measure(struct timer_list *timer)
+{
+	u64 before[LK_OWN_ROUNDS], after[LK_OWN_ROUNDS];
+	unsigned int i;
+
+	for (i = 0; i < LK_OWN_ROUNDS; i++) {
+		u64 got, gives;
+
+		lk_own.begun_ns = 0;
+		write_lock_bh(&lk_own_lock);
+		got = lk_now_ns();
+		gives = lk_now_ns();
+		write_unlock_bh(&lk_own_lock);
+		if (!lk_own.begun_ns) { /* the probes are being armed */
+			if (lk_own.tries++ < 100)
+				mod_timer(timer, jiffies + HZ / 20);
+			return;
+		}
+		before[i] = got - lk_own.begun_ns;
+		after[i] = lk_own.ended_ns - gives;
+	}
+	lk_own.before_ns = lk_own_median(before);
+	lk_own.after_ns = lk_own_median(after);
+	smp_store_release(&lk_own.ready, true);
+}
+
+/* Where nothing but the measuring needs a probe on these functions. */
+static void lk_own_enter(const struct lk_at *at)
+{
+	if (at->regs->di == (unsigned long)&lk_own_lock)
+		lk_enter(at, LK_RWLOCK, LK_W, LK_WAITS);
+}
+
+static void lk_own_leave(const struct lk_at *at)
+{
+	if (at->regs->di == (unsigned long)&lk_own_lock)
+		lk_leave(at, LK_RWLOCK, LK_W);
+}
+
+static void lk_own_start(void)
+{
+	if (lk_own.timer)
+		return;
+	timer_setup(&lk_own_timer, lk_own_measure, 0);
+	lk_own.timer = true;
+	mod_timer(&lk_own_timer, jiffies + 1);
+}
+
+static void lk_own_stop(void)
+{
+	if (!lk_own.timer)
+		return;
+	lk_own.timer = false;
+#if LINUX_VERSION_CODE >= KERNEL_VERSION(6, 2, 0)
+	timer_delete_sync(&lk_own_timer);
+#else
+	del_timer_sync(&lk_own_timer);
+#endif
+}
+
+#endif
