@@ -14,21 +14,60 @@
  * why.  The same command, with commas for spaces, can be the module parameter
  * "run": it runs while the module loads.
  *
+ * The scenarios, each with its keys (a wrong one is refused with the list):
+ *   convoy      one thread holds a lock, waiters=N come to wait for it
+ *   free        threads=N, each with a lock of its own: nobody ever waits
+ *   many        convoy on one after another of locks=N
+ *   nested      one waits for a lock whose holder waits for another
+ *   signal      waits that a signal ends
+ *   trylock     tries=N that fail, by each of waiters=N, then one that succeeds
+ *   throughput  the loop of a benchmark
+ *
+ * Keys of several scenarios:
+ *   kind        spin, rawspin, rwlock, mutex, rwsem, sem, rtmutex, percpu_rwsem,
+ *               ww_mutex
+ *   mode        r or w, of a shared lock: those that wait
+ *   behind      r or w: those that hold; the other of the two unless given
+ *   entry       the function that takes the lock, where the kind has it:
+ *               plain; bh, irq, irqsave (spin, rawspin, rwlock); interruptible,
+ *               killable (mutex, rwsem, sem, rtmutex); nested (mutex, rwsem);
+ *               io, ww, ww_interruptible (mutex); timeout (sem).
+ *               A holder in a mode that lacks it takes the lock by plain.
+ *   irq=1       the same as entry=irqsave
+ *   hold        run or sleep: what the holder does meanwhile
+ *   hold_us, hold_ns  how long it holds, at least
+ *   rounds, iterations  how often
+ *   inner       pauses of the CPU (cpu_relax) while a lock is held
+ *   count=1, measure=1  of throughput: count its waits, measure its times
+ *   detail=1    a line for each lock of many, and for the holder's mode
+ *
  * What is told, a line for each lock and mode:
  *   lock            its address; many, without detail=1, sums up under 0x0
  *   kind, mode      x exclusive, r shared, w the writer of a shared lock
- *   variant         raw: a raw spinlock; irq: the _irqsave form
+ *   variant         raw: a raw spinlock; irq: the _irqsave form; ww: a w/w mutex
  *   acquisitions    all in this mode, also those that did not wait
  *   contended       those that waited
  *   wait_ns         the waits of these, and of those that a signal ended
- *   hold_ns         the holds of all acquisitions
+ *   hold_ns         the holds of all acquisitions, each from the return of the
+ *                   lock function to the call of the unlock function
  *   failed          waits ended by a signal, and trylocks that failed
  *   missed_window   a waiter came too late to wait: not counted as contended
  *   holder_tid      who held last while others waited
  *   caller          the function that called the lock function and waited
  *   name            the lock's symbol, ? if it was allocated
  *   elapsed_ns      of the whole run
- * A number that was not measured, to keep a benchmark free of it, is "-".
+ *   max_hold_ns     the longest hold, and
+ *   min_hold_ns     the shortest
+ *   tried           trylocks that succeeded; acquisitions has them too
+ *   spun            waits in which the task never left its CPU by itself
+ *   blocked         waits in which it went to sleep; both make up contended
+ *   by_writer       waits that began while a writer held the shared lock
+ *   by_readers      waits of writers that began while readers held it
+ *   write_wanted    waits of readers that began while readers held it and a
+ *                   writer waited; all three make up contended
+ *   entry           the entry point, as in the key
+ * A number that was not measured, to keep a benchmark free of it, or that has
+ * no sense for the kind is "-".
  *
  * Times are made and measured by the clock, never by mdelay() or udelay(),
  * whose calibration is wrong in many virtual machines.  Every loop that waits
@@ -60,13 +99,14 @@
 #include <linux/string.h>
 #include <linux/timekeeping.h>
 #include <linux/uaccess.h>
+#include <linux/ww_mutex.h>
 
 #define LG_MAX_THREADS 64
 #define LG_MAX_LOCKS 20000
 /* Freeing one of these can wait for an RCU grace period. */
 #define LG_MAX_PERCPU_LOCKS 1000
 #define LG_MAX_COMMAND 512
-#define LG_MAX_ERROR 320
+#define LG_MAX_ERROR 512
 
 /*
  * The locks under test.  A scenario uses the first of its kind; nested uses a
@@ -81,6 +121,9 @@ static DECLARE_RWSEM(lockgen_rwsem);
 static struct semaphore lockgen_sem = __SEMAPHORE_INITIALIZER(lockgen_sem, 1);
 static DEFINE_RT_MUTEX(lockgen_rtmutex);
 DEFINE_STATIC_PERCPU_RWSEM(lockgen_percpu_rwsem);
+/* These two have no static initializer. */
+static DEFINE_WW_CLASS(lockgen_ww_class);
+static struct ww_mutex lockgen_ww_mutex;
 
 static DEFINE_SPINLOCK(lockgen_inner_spin);
 static DEFINE_RAW_SPINLOCK(lockgen_inner_rawspin);
@@ -91,6 +134,7 @@ static struct semaphore lockgen_inner_sem =
 	__SEMAPHORE_INITIALIZER(lockgen_inner_sem, 1);
 static DEFINE_RT_MUTEX(lockgen_inner_rtmutex);
 DEFINE_STATIC_PERCPU_RWSEM(lockgen_inner_percpu_rwsem);
+static struct ww_mutex lockgen_inner_ww_mutex;
 
 /* The module's own: one run at a time, and the last run's truth. */
 static DEFINE_MUTEX(lockgen_control);
@@ -113,12 +157,13 @@ enum lg_kind {
 	LG_SEM,
 	LG_RTMUTEX,
 	LG_PERCPU_RWSEM,
+	LG_WW_MUTEX,
 	LG_KINDS
 };
 
 static const char *const lg_kind_words[] = {
-	"spin", "rawspin", "rwlock",	   "mutex", "rwsem",
-	"sem",	"rtmutex", "percpu_rwsem", NULL
+	"spin", "rawspin", "rwlock",	   "mutex",    "rwsem",
+	"sem",	"rtmutex", "percpu_rwsem", "ww_mutex", NULL
 };
 
 static const struct {
@@ -140,6 +185,7 @@ static const struct {
 	[LG_SEM] = LG_GLOBAL(sem),
 	[LG_RTMUTEX] = LG_GLOBAL(rtmutex),
 	[LG_PERCPU_RWSEM] = LG_GLOBAL(percpu_rwsem),
+	[LG_WW_MUTEX] = LG_GLOBAL(ww_mutex),
 };
 
 static bool lg_kind_spins(enum lg_kind kind)
@@ -156,39 +202,92 @@ enum lg_mode { LG_X, LG_R, LG_W };
 
 static const char *const lg_mode_words[] = { "x", "r", "w", NULL };
 
+/* The entry point: which of a kind's functions takes the lock. */
+enum lg_entry {
+	LG_PLAIN,
+	LG_BH,
+	LG_IRQ,
+	LG_IRQSAVE,
+	LG_INTERRUPTIBLE,
+	LG_KILLABLE,
+	LG_IO,
+	LG_NESTING,
+	LG_TIMEOUT,
+	LG_WW,
+	LG_WW_INTERRUPTIBLE,
+};
+
+static const char *const lg_entry_words[] = {
+	"plain", "bh",	   "irq",     "irqsave", "interruptible",    "killable",
+	"io",	 "nested", "timeout", "ww",	 "ww_interruptible", NULL
+};
+
 /* clang-format off */
 
 /*
- * A flavour is a kind, the mode it is taken in and the form of the call: what
- * one function of each role is made for.
+ * A flavour is a kind, the mode it is taken in and the entry point: what one
+ * function of each role is made for.  The last says whether it can be tried.
  */
-#define LG_SPINNING_FLAVOURS(F)					\
-	F(spin, LG_SPIN, LG_X, false, "-")			\
-	F(spin_irq, LG_SPIN, LG_X, true, "irq")			\
-	F(rawspin, LG_RAWSPIN, LG_X, false, "raw")		\
-	F(rawspin_irq, LG_RAWSPIN, LG_X, true, "raw_irq")	\
-	F(rwlock_r, LG_RWLOCK, LG_R, false, "-")		\
-	F(rwlock_r_irq, LG_RWLOCK, LG_R, true, "irq")		\
-	F(rwlock_w, LG_RWLOCK, LG_W, false, "-")		\
-	F(rwlock_w_irq, LG_RWLOCK, LG_W, true, "irq")
+#define LG_SPINNING_FLAVOURS(F)						\
+	F(spin, LG_SPIN, LG_X, LG_PLAIN, "-", true)			\
+	F(spin_bh, LG_SPIN, LG_X, LG_BH, "-", true)			\
+	F(spin_irq, LG_SPIN, LG_X, LG_IRQ, "-", true)			\
+	F(spin_irqsave, LG_SPIN, LG_X, LG_IRQSAVE, "irq", true)		\
+	F(rawspin, LG_RAWSPIN, LG_X, LG_PLAIN, "raw", true)		\
+	F(rawspin_bh, LG_RAWSPIN, LG_X, LG_BH, "raw", true)		\
+	F(rawspin_irq, LG_RAWSPIN, LG_X, LG_IRQ, "raw", true)		\
+	F(rawspin_irqsave, LG_RAWSPIN, LG_X, LG_IRQSAVE, "raw_irq", true) \
+	F(rwlock_r, LG_RWLOCK, LG_R, LG_PLAIN, "-", true)		\
+	F(rwlock_r_bh, LG_RWLOCK, LG_R, LG_BH, "-", false)		\
+	F(rwlock_r_irq, LG_RWLOCK, LG_R, LG_IRQ, "-", false)		\
+	F(rwlock_r_irqsave, LG_RWLOCK, LG_R, LG_IRQSAVE, "irq", false)	\
+	F(rwlock_w, LG_RWLOCK, LG_W, LG_PLAIN, "-", true)		\
+	F(rwlock_w_bh, LG_RWLOCK, LG_W, LG_BH, "-", false)		\
+	F(rwlock_w_irq, LG_RWLOCK, LG_W, LG_IRQ, "-", false)		\
+	F(rwlock_w_irqsave, LG_RWLOCK, LG_W, LG_IRQSAVE, "irq", true)
 
-#define LG_SLEEPING_FLAVOURS(F)					\
-	F(mutex, LG_MUTEX, LG_X, false, "-")			\
-	F(rwsem_r, LG_RWSEM, LG_R, false, "-")			\
-	F(rwsem_w, LG_RWSEM, LG_W, false, "-")			\
-	F(sem, LG_SEM, LG_X, false, "-")			\
-	F(rtmutex, LG_RTMUTEX, LG_X, false, "-")		\
-	F(percpu_rwsem_r, LG_PERCPU_RWSEM, LG_R, false, "-")	\
-	F(percpu_rwsem_w, LG_PERCPU_RWSEM, LG_W, false, "-")
+#define LG_SLEEPING_FLAVOURS(F)						\
+	F(mutex, LG_MUTEX, LG_X, LG_PLAIN, "-", true)			\
+	F(mutex_interruptible, LG_MUTEX, LG_X, LG_INTERRUPTIBLE, "-", false) \
+	F(mutex_killable, LG_MUTEX, LG_X, LG_KILLABLE, "-", false)	\
+	F(mutex_io, LG_MUTEX, LG_X, LG_IO, "-", false)			\
+	F(mutex_nested, LG_MUTEX, LG_X, LG_NESTING, "-", false)		\
+	F(ww_mutex, LG_WW_MUTEX, LG_X, LG_WW, "ww", true)		\
+	F(ww_mutex_interruptible, LG_WW_MUTEX, LG_X, LG_WW_INTERRUPTIBLE, \
+	  "ww", false)							\
+	F(rwsem_r, LG_RWSEM, LG_R, LG_PLAIN, "-", true)			\
+	F(rwsem_r_interruptible, LG_RWSEM, LG_R, LG_INTERRUPTIBLE, "-", false) \
+	F(rwsem_r_killable, LG_RWSEM, LG_R, LG_KILLABLE, "-", false)	\
+	F(rwsem_r_nested, LG_RWSEM, LG_R, LG_NESTING, "-", false)	\
+	F(rwsem_w, LG_RWSEM, LG_W, LG_PLAIN, "-", true)			\
+	F(rwsem_w_killable, LG_RWSEM, LG_W, LG_KILLABLE, "-", false)	\
+	F(rwsem_w_nested, LG_RWSEM, LG_W, LG_NESTING, "-", false)	\
+	F(sem, LG_SEM, LG_X, LG_PLAIN, "-", true)			\
+	F(sem_interruptible, LG_SEM, LG_X, LG_INTERRUPTIBLE, "-", false) \
+	F(sem_killable, LG_SEM, LG_X, LG_KILLABLE, "-", false)		\
+	F(sem_timeout, LG_SEM, LG_X, LG_TIMEOUT, "-", false)		\
+	F(rtmutex, LG_RTMUTEX, LG_X, LG_PLAIN, "-", true)		\
+	F(rtmutex_interruptible, LG_RTMUTEX, LG_X, LG_INTERRUPTIBLE, "-", false) \
+	F(rtmutex_killable, LG_RTMUTEX, LG_X, LG_KILLABLE, "-", false)	\
+	F(percpu_rwsem_r, LG_PERCPU_RWSEM, LG_R, LG_PLAIN, "-", true)	\
+	F(percpu_rwsem_w, LG_PERCPU_RWSEM, LG_W, LG_PLAIN, "-", false)
 
 enum lg_flavour_id {
-#define LG_ID(id, kind, mode, irq, variant) LG_FL_##id,
+#define LG_ID(id, kind, mode, entry, variant, tries) LG_FL_##id,
 	LG_SPINNING_FLAVOURS(LG_ID)
 	LG_SLEEPING_FLAVOURS(LG_ID)
 	LG_FLAVOURS
 };
 
 /* clang-format on */
+
+/*
+ * No signal is sent to a thread that calls one of the functions that a signal
+ * ends, and the time that ends one is endless: the first call takes the lock.
+ */
+#define LG_UNTIL_TAKEN(call) \
+	do {                 \
+	} while ((call) != 0)
 
 /*
  * The operations.  Always inlined with a constant flavour, so the call of the
@@ -201,41 +300,113 @@ static __always_inline void lg_lock(enum lg_flavour_id fl, void *lock,
 	case LG_FL_spin:
 		spin_lock((spinlock_t *)lock);
 		break;
+	case LG_FL_spin_bh:
+		spin_lock_bh((spinlock_t *)lock);
+		break;
 	case LG_FL_spin_irq:
+		spin_lock_irq((spinlock_t *)lock);
+		break;
+	case LG_FL_spin_irqsave:
 		spin_lock_irqsave((spinlock_t *)lock, *flags);
 		break;
 	case LG_FL_rawspin:
 		raw_spin_lock((raw_spinlock_t *)lock);
 		break;
+	case LG_FL_rawspin_bh:
+		raw_spin_lock_bh((raw_spinlock_t *)lock);
+		break;
 	case LG_FL_rawspin_irq:
+		raw_spin_lock_irq((raw_spinlock_t *)lock);
+		break;
+	case LG_FL_rawspin_irqsave:
 		raw_spin_lock_irqsave((raw_spinlock_t *)lock, *flags);
 		break;
 	case LG_FL_rwlock_r:
 		read_lock((rwlock_t *)lock);
 		break;
+	case LG_FL_rwlock_r_bh:
+		read_lock_bh((rwlock_t *)lock);
+		break;
 	case LG_FL_rwlock_r_irq:
+		read_lock_irq((rwlock_t *)lock);
+		break;
+	case LG_FL_rwlock_r_irqsave:
 		read_lock_irqsave((rwlock_t *)lock, *flags);
 		break;
 	case LG_FL_rwlock_w:
 		write_lock((rwlock_t *)lock);
 		break;
+	case LG_FL_rwlock_w_bh:
+		write_lock_bh((rwlock_t *)lock);
+		break;
 	case LG_FL_rwlock_w_irq:
+		write_lock_irq((rwlock_t *)lock);
+		break;
+	case LG_FL_rwlock_w_irqsave:
 		write_lock_irqsave((rwlock_t *)lock, *flags);
 		break;
 	case LG_FL_mutex:
 		mutex_lock(lock);
 		break;
+	case LG_FL_mutex_interruptible:
+		LG_UNTIL_TAKEN(mutex_lock_interruptible(lock));
+		break;
+	case LG_FL_mutex_killable:
+		LG_UNTIL_TAKEN(mutex_lock_killable(lock));
+		break;
+	case LG_FL_mutex_io:
+		mutex_lock_io(lock);
+		break;
+	case LG_FL_mutex_nested:
+		mutex_lock_nested(lock, SINGLE_DEPTH_NESTING);
+		break;
+	case LG_FL_ww_mutex:
+		LG_UNTIL_TAKEN(ww_mutex_lock(lock, NULL));
+		break;
+	case LG_FL_ww_mutex_interruptible:
+		LG_UNTIL_TAKEN(ww_mutex_lock_interruptible(lock, NULL));
+		break;
 	case LG_FL_rwsem_r:
 		down_read(lock);
+		break;
+	case LG_FL_rwsem_r_interruptible:
+		LG_UNTIL_TAKEN(down_read_interruptible(lock));
+		break;
+	case LG_FL_rwsem_r_killable:
+		LG_UNTIL_TAKEN(down_read_killable(lock));
+		break;
+	case LG_FL_rwsem_r_nested:
+		down_read_nested(lock, SINGLE_DEPTH_NESTING);
 		break;
 	case LG_FL_rwsem_w:
 		down_write(lock);
 		break;
+	case LG_FL_rwsem_w_killable:
+		LG_UNTIL_TAKEN(down_write_killable(lock));
+		break;
+	case LG_FL_rwsem_w_nested:
+		down_write_nested(lock, SINGLE_DEPTH_NESTING);
+		break;
 	case LG_FL_sem:
 		down(lock);
 		break;
+	case LG_FL_sem_interruptible:
+		LG_UNTIL_TAKEN(down_interruptible(lock));
+		break;
+	case LG_FL_sem_killable:
+		LG_UNTIL_TAKEN(down_killable(lock));
+		break;
+	case LG_FL_sem_timeout:
+		LG_UNTIL_TAKEN(down_timeout(lock, MAX_SCHEDULE_TIMEOUT));
+		break;
 	case LG_FL_rtmutex:
 		rt_mutex_lock((struct rt_mutex *)lock);
+		break;
+	case LG_FL_rtmutex_interruptible:
+		LG_UNTIL_TAKEN(rt_mutex_lock_interruptible(lock));
+		break;
+	case LG_FL_rtmutex_killable:
+		LG_UNTIL_TAKEN(rt_mutex_lock_killable(lock));
 		break;
 	case LG_FL_percpu_rwsem_r:
 		percpu_down_read(lock);
@@ -255,40 +426,82 @@ static __always_inline void lg_unlock(enum lg_flavour_id fl, void *lock,
 	case LG_FL_spin:
 		spin_unlock((spinlock_t *)lock);
 		break;
+	case LG_FL_spin_bh:
+		spin_unlock_bh((spinlock_t *)lock);
+		break;
 	case LG_FL_spin_irq:
+		spin_unlock_irq((spinlock_t *)lock);
+		break;
+	case LG_FL_spin_irqsave:
 		spin_unlock_irqrestore((spinlock_t *)lock, *flags);
 		break;
 	case LG_FL_rawspin:
 		raw_spin_unlock((raw_spinlock_t *)lock);
 		break;
+	case LG_FL_rawspin_bh:
+		raw_spin_unlock_bh((raw_spinlock_t *)lock);
+		break;
 	case LG_FL_rawspin_irq:
+		raw_spin_unlock_irq((raw_spinlock_t *)lock);
+		break;
+	case LG_FL_rawspin_irqsave:
 		raw_spin_unlock_irqrestore((raw_spinlock_t *)lock, *flags);
 		break;
 	case LG_FL_rwlock_r:
 		read_unlock((rwlock_t *)lock);
 		break;
+	case LG_FL_rwlock_r_bh:
+		read_unlock_bh((rwlock_t *)lock);
+		break;
 	case LG_FL_rwlock_r_irq:
+		read_unlock_irq((rwlock_t *)lock);
+		break;
+	case LG_FL_rwlock_r_irqsave:
 		read_unlock_irqrestore((rwlock_t *)lock, *flags);
 		break;
 	case LG_FL_rwlock_w:
 		write_unlock((rwlock_t *)lock);
 		break;
+	case LG_FL_rwlock_w_bh:
+		write_unlock_bh((rwlock_t *)lock);
+		break;
 	case LG_FL_rwlock_w_irq:
+		write_unlock_irq((rwlock_t *)lock);
+		break;
+	case LG_FL_rwlock_w_irqsave:
 		write_unlock_irqrestore((rwlock_t *)lock, *flags);
 		break;
 	case LG_FL_mutex:
+	case LG_FL_mutex_interruptible:
+	case LG_FL_mutex_killable:
+	case LG_FL_mutex_io:
+	case LG_FL_mutex_nested:
 		mutex_unlock(lock);
 		break;
+	case LG_FL_ww_mutex:
+	case LG_FL_ww_mutex_interruptible:
+		ww_mutex_unlock(lock);
+		break;
 	case LG_FL_rwsem_r:
+	case LG_FL_rwsem_r_interruptible:
+	case LG_FL_rwsem_r_killable:
+	case LG_FL_rwsem_r_nested:
 		up_read(lock);
 		break;
 	case LG_FL_rwsem_w:
+	case LG_FL_rwsem_w_killable:
+	case LG_FL_rwsem_w_nested:
 		up_write(lock);
 		break;
 	case LG_FL_sem:
+	case LG_FL_sem_interruptible:
+	case LG_FL_sem_killable:
+	case LG_FL_sem_timeout:
 		up(lock);
 		break;
 	case LG_FL_rtmutex:
+	case LG_FL_rtmutex_interruptible:
+	case LG_FL_rtmutex_killable:
 		rt_mutex_unlock(lock);
 		break;
 	case LG_FL_percpu_rwsem_r:
@@ -302,19 +515,36 @@ static __always_inline void lg_unlock(enum lg_flavour_id fl, void *lock,
 	}
 }
 
-static __always_inline bool lg_trylock(enum lg_flavour_id fl, void *lock)
+static __always_inline bool lg_trylock(enum lg_flavour_id fl, void *lock,
+				       unsigned long *flags)
 {
 	switch (fl) {
 	case LG_FL_spin:
 		return spin_trylock((spinlock_t *)lock);
+	case LG_FL_spin_bh:
+		return spin_trylock_bh((spinlock_t *)lock);
+	case LG_FL_spin_irq:
+		return spin_trylock_irq((spinlock_t *)lock);
+	case LG_FL_spin_irqsave:
+		return spin_trylock_irqsave((spinlock_t *)lock, *flags);
 	case LG_FL_rawspin:
 		return raw_spin_trylock((raw_spinlock_t *)lock);
+	case LG_FL_rawspin_bh:
+		return raw_spin_trylock_bh((raw_spinlock_t *)lock);
+	case LG_FL_rawspin_irq:
+		return raw_spin_trylock_irq((raw_spinlock_t *)lock);
+	case LG_FL_rawspin_irqsave:
+		return raw_spin_trylock_irqsave((raw_spinlock_t *)lock, *flags);
 	case LG_FL_rwlock_r:
 		return read_trylock((rwlock_t *)lock);
 	case LG_FL_rwlock_w:
 		return write_trylock((rwlock_t *)lock);
+	case LG_FL_rwlock_w_irqsave:
+		return write_trylock_irqsave((rwlock_t *)lock, *flags);
 	case LG_FL_mutex:
 		return mutex_trylock(lock);
+	case LG_FL_ww_mutex:
+		return ww_mutex_trylock(lock, NULL);
 	case LG_FL_rwsem_r:
 		return down_read_trylock(lock);
 	case LG_FL_rwsem_w:
@@ -336,16 +566,32 @@ static __always_inline int lg_lock_signal(enum lg_flavour_id fl, void *lock)
 {
 	switch (fl) {
 	case LG_FL_mutex:
+	case LG_FL_mutex_interruptible:
 		return mutex_lock_interruptible(lock);
+	case LG_FL_mutex_killable:
+		return mutex_lock_killable(lock);
+	case LG_FL_ww_mutex:
+	case LG_FL_ww_mutex_interruptible:
+		return ww_mutex_lock_interruptible(lock, NULL);
 	case LG_FL_rwsem_r:
+	case LG_FL_rwsem_r_interruptible:
 		return down_read_interruptible(lock);
+	case LG_FL_rwsem_r_killable:
+		return down_read_killable(lock);
 	case LG_FL_rwsem_w:
+	case LG_FL_rwsem_w_killable:
 		/* There is no interruptible one, only the killable. */
 		return down_write_killable(lock);
 	case LG_FL_sem:
+	case LG_FL_sem_interruptible:
 		return down_interruptible(lock);
+	case LG_FL_sem_killable:
+		return down_killable(lock);
 	case LG_FL_rtmutex:
+	case LG_FL_rtmutex_interruptible:
 		return rt_mutex_lock_interruptible(lock);
+	case LG_FL_rtmutex_killable:
+		return rt_mutex_lock_killable(lock);
 	default:
 		/* Refused when the command is read. */
 		return -EOPNOTSUPP;
@@ -393,16 +639,19 @@ enum lg_key_id {
 	LG_K_BEHIND,
 	LG_K_INNER_KIND,
 	LG_K_HOLD,
+	LG_K_ENTRY,
 	LG_K_IRQ,
 	LG_K_WAITERS,
 	LG_K_ROUNDS,
 	LG_K_HOLD_US,
+	LG_K_HOLD_NS,
 	LG_K_LOCKS,
 	LG_K_TRIES,
 	LG_K_THREADS,
 	LG_K_ITERATIONS,
 	LG_K_INNER,
 	LG_K_COUNT,
+	LG_K_MEASURE,
 	LG_K_DETAIL,
 	LG_KEYS
 };
@@ -418,18 +667,28 @@ struct lg_flavour {
 	const char *kind;
 	enum lg_kind kind_id;
 	enum lg_mode mode;
-	bool irq;
+	enum lg_entry entry;
 	const char *variant;
+	bool tries;
 	struct lg_function role[LG_ROLES];
 };
+
+/* What held up a reader or a writer when its wait began. */
+enum lg_by { LG_BY_WRITER, LG_BY_READERS, LG_BY_WRITE_WANTED, LG_BYS };
 
 struct lg_counts {
 	atomic64_t acquisitions;
 	atomic64_t contended;
 	atomic64_t wait_ns;
 	atomic64_t hold_ns;
+	atomic64_t max_hold_ns;
+	/* 0 until there is one. */
+	atomic64_t min_hold_ns;
 	atomic64_t failed;
 	atomic64_t missed;
+	atomic64_t tried;
+	atomic64_t blocked;
+	atomic64_t by[LG_BYS];
 	pid_t holder;
 };
 
@@ -464,6 +723,7 @@ struct lg_run {
 	const struct lg_flavour *holder;
 	const struct lg_flavour *inner;
 	unsigned int rounds;
+	u64 hold_ns;
 	unsigned int nlocks;
 	struct lg_lock *lock;
 	unsigned int nthreads;
@@ -488,8 +748,13 @@ struct lg_line {
 	u64 contended;
 	u64 wait_ns;
 	u64 hold_ns;
+	u64 max_hold_ns;
+	u64 min_hold_ns;
 	u64 failed;
 	u64 missed;
+	u64 tried;
+	u64 blocked;
+	u64 by[LG_BYS];
 	pid_t holder;
 	const char *caller;
 	const char *name;
@@ -501,6 +766,7 @@ struct lg_truth {
 	/* Throughput reads no clock and counts no waits unless asked to. */
 	bool counts_waits;
 	bool measures;
+	bool looks;
 	u64 elapsed_ns;
 	unsigned int nlines;
 	struct lg_line line[];
@@ -573,7 +839,7 @@ static enum lg_pause lg_pause_held(const struct lg_run *run,
 /* Hold what is held for a time, awake or asleep. */
 static void lg_hold(const struct lg_run *run, const struct lg_flavour *held)
 {
-	u64 ns = (u64)run->value[LG_K_HOLD_US] * NSEC_PER_USEC;
+	u64 ns = run->hold_ns;
 	enum lg_pause how = lg_pause_held(run, held);
 	u64 start = lg_now();
 	unsigned int turns = 0;
@@ -608,6 +874,8 @@ static bool lg_osq_or_queue(enum lg_kind kind, void *lock)
 #ifdef CONFIG_MUTEX_SPIN_ON_OWNER
 	case LG_MUTEX:
 		return osq_is_locked(&((struct mutex *)lock)->osq);
+	case LG_WW_MUTEX:
+		return osq_is_locked(&((struct ww_mutex *)lock)->base.osq);
 #endif
 #ifdef CONFIG_RWSEM_SPIN_ON_OWNER
 	case LG_RWSEM:
@@ -642,6 +910,7 @@ static bool lg_surely_seen(const struct lg_run *run,
 	case LG_PERCPU_RWSEM:
 		return true;
 	case LG_MUTEX:
+	case LG_WW_MUTEX:
 	case LG_RWSEM:
 		return run->value[LG_K_HOLD];
 	default:
@@ -721,20 +990,74 @@ static struct lg_counts *lg_holder_counts(const struct lg_run *run,
 	return run->holder == run->waiter ? &l->counts : &l->holder_counts;
 }
 
+static void lg_raise(atomic64_t *highest, u64 ns)
+{
+	s64 old = atomic64_read(highest);
+
+	while ((u64)old < ns && !atomic64_try_cmpxchg(highest, &old, ns))
+		;
+}
+
+static void lg_lower(atomic64_t *lowest, u64 ns)
+{
+	s64 old = atomic64_read(lowest);
+
+	ns = max_t(u64, ns, 1);
+	while ((!old || (u64)old > ns) &&
+	       !atomic64_try_cmpxchg(lowest, &old, ns))
+		;
+}
+
 static void lg_count_hold(struct lg_counts *c, u64 hold_ns)
 {
 	atomic64_inc(&c->acquisitions);
 	atomic64_add(hold_ns, &c->hold_ns);
+	lg_raise(&c->max_hold_ns, hold_ns);
+	lg_lower(&c->min_hold_ns, hold_ns);
 }
 
-static void lg_count_wait(struct lg_counts *c, bool waited, u64 wait_ns)
+/* A wait as the waiter itself sees it. */
+struct lg_wait {
+	u64 called;
+	unsigned long switches;
+	u64 ns;
+	bool blocked;
+};
+
+static __always_inline void lg_wait_begin(struct lg_wait *w)
+{
+	/* Counts only the times that the task went to sleep by itself. */
+	w->switches = READ_ONCE(current->nvcsw);
+	w->called = lg_now();
+}
+
+static __always_inline u64 lg_wait_end(struct lg_wait *w)
+{
+	u64 got = lg_now();
+
+	w->ns = got > w->called ? got - w->called : 0;
+	w->blocked = READ_ONCE(current->nvcsw) != w->switches;
+	return got;
+}
+
+static void lg_count_wait(struct lg_counts *c, bool waited,
+			  const struct lg_wait *w, enum lg_by by)
 {
 	if (!waited) {
 		atomic64_inc(&c->missed);
 		return;
 	}
 	atomic64_inc(&c->contended);
-	atomic64_add(wait_ns, &c->wait_ns);
+	atomic64_add(w->ns, &c->wait_ns);
+	if (w->blocked)
+		atomic64_inc(&c->blocked);
+	atomic64_inc(&c->by[by]);
+}
+
+/* What waits for a holder: of many waiters each began its wait behind it. */
+static enum lg_by lg_by_holder(const struct lg_flavour *holder)
+{
+	return holder->mode == LG_R ? LG_BY_READERS : LG_BY_WRITER;
 }
 
 static bool lg_waited(const struct lg_thread *t, bool held,
@@ -799,7 +1122,8 @@ static __always_inline void lg_convoy_wait_body(struct lg_thread *t,
 
 	for (round = 1; round <= run->rounds; round++) {
 		struct lg_lock *l = lg_round_lock(run, round);
-		u64 called, got, hold;
+		struct lg_wait wait;
+		u64 got, hold;
 		bool held;
 
 		if (!lg_await(run, lg_pause_free(run),
@@ -808,18 +1132,18 @@ static __always_inline void lg_convoy_wait_body(struct lg_thread *t,
 		if (spins)
 			preempt_disable();
 		smp_store_release(&t->announced, round);
-		called = lg_now();
 		held = READ_ONCE(run->held) == round;
+		lg_wait_begin(&wait);
 		lg_lock(fl, l->lock, &flags);
-		got = lg_now();
+		got = lg_wait_end(&wait);
 		hold = lg_since(got);
 		lg_unlock(fl, l->lock, &flags);
 		if (spins)
 			preempt_enable();
 		lg_count_hold(&l->counts, hold);
 		lg_count_wait(&l->counts,
-			      lg_waited(t, held, run->waiter, round),
-			      got - called);
+			      lg_waited(t, held, run->waiter, round), &wait,
+			      lg_by_holder(run->holder));
 		smp_store_release(&t->finished, round);
 	}
 }
@@ -846,6 +1170,8 @@ static __always_inline void lg_free_run_body(struct lg_thread *t,
 		lg_lock(fl, l->lock, &flags);
 		start = lg_now();
 		lg_relax(inner);
+		while (lg_since(start) < run->hold_ns)
+			cpu_relax();
 		start = lg_since(start);
 		lg_unlock(fl, l->lock, &flags);
 		lg_count_hold(&l->counts, start);
@@ -885,35 +1211,56 @@ static __always_inline void lg_throughput_run_body(struct lg_thread *t,
 	atomic64_add(i, &l->counts.acquisitions);
 }
 
-/* The same with the waits counted, by trying first: it costs, so on demand. */
+/*
+ * The same with the waits counted, by trying first, or the clock read around
+ * waits and holds: both cost, so on demand.
+ */
 static __always_inline void lg_throughput_count_body(struct lg_thread *t,
 						     enum lg_flavour_id fl)
 {
 	struct lg_run *run = t->run;
 	struct lg_lock *l = &run->lock[0];
+	bool count = run->value[LG_K_COUNT];
+	bool measure = run->value[LG_K_MEASURE];
 	unsigned int inner = run->value[LG_K_INNER];
 	unsigned int i, n = run->value[LG_K_ITERATIONS];
 	unsigned int contended = 0;
 	unsigned long flags = 0;
-	u64 start;
+	u64 start, called, got;
 
 	if (!lg_start_together(run))
 		return;
 	start = lg_now();
 	for (i = 0; i < n && !lg_stopped(run); i++) {
-		if (!lg_trylock(fl, l->lock)) {
-			contended++;
+		called = measure ? lg_now() : 0;
+		got = called;
+		if (!count || !lg_trylock(fl, l->lock, &flags)) {
+			contended += count;
 			lg_lock(fl, l->lock, &flags);
+			got = measure ? lg_now() : 0;
+		} else if (measure) {
+			got = lg_now();
+			called = got;
 		}
 		lg_relax(inner);
-		lg_unlock(fl, l->lock, &flags);
+		if (measure) {
+			u64 hold = lg_since(got);
+
+			lg_unlock(fl, l->lock, &flags);
+			lg_count_hold(&l->counts, hold);
+			atomic64_add(got - called, &l->counts.wait_ns);
+		} else {
+			lg_unlock(fl, l->lock, &flags);
+		}
 		lg_relax(inner);
 		cond_resched();
 	}
 	t->elapsed_ns = lg_since(start);
-	atomic64_add(i, &l->counts.acquisitions);
+	if (!measure)
+		atomic64_add(i, &l->counts.acquisitions);
 	atomic64_add(contended, &l->counts.contended);
 	atomic64_add(contended, &l->counts.failed);
+	atomic64_add(count ? i - contended : 0, &l->counts.tried);
 }
 
 /* trylock: each fails while the lock is held, then each gets it in its turn. */
@@ -953,19 +1300,23 @@ static __always_inline void lg_try_body(struct lg_thread *t,
 	unsigned int tries = run->value[LG_K_TRIES];
 	unsigned int i, round, missed;
 	unsigned long flags = 0;
+	u64 start;
 
 	for (round = 1; round <= run->rounds; round++) {
 		if (!lg_await(run, lg_pause_free(run),
 			      smp_load_acquire(&run->go) >= round))
 			break;
 		for (i = 0, missed = 0; i < tries; i++) {
-			if (lg_trylock(fl, l->lock)) {
+			if (lg_trylock(fl, l->lock, &flags)) {
+				start = lg_now();
+				start = lg_since(start);
 				lg_unlock(fl, l->lock, &flags);
+				lg_count_hold(&l->counts, start);
 				missed++;
 			}
 			cond_resched();
 		}
-		atomic64_add(missed, &l->counts.acquisitions);
+		atomic64_add(missed, &l->counts.tried);
 		atomic64_add(missed, &l->counts.missed);
 		atomic64_add(tries - missed, &l->counts.failed);
 		smp_store_release(&t->announced, round);
@@ -974,12 +1325,12 @@ static __always_inline void lg_try_body(struct lg_thread *t,
 				      atomic_read_acquire(&run->turn) ==
 					      t->index))
 			break;
-		if (lg_trylock(fl, l->lock)) {
-			u64 start = lg_now();
-
+		if (lg_trylock(fl, l->lock, &flags)) {
+			start = lg_now();
 			start = lg_since(start);
 			lg_unlock(fl, l->lock, &flags);
 			lg_count_hold(&l->counts, start);
+			atomic64_inc(&l->counts.tried);
 		} else {
 			atomic64_inc(&l->counts.failed);
 			atomic64_inc(&l->counts.missed);
@@ -1032,7 +1383,8 @@ static __always_inline void lg_signal_wait_body(struct lg_thread *t,
 
 	allow_signal(SIGKILL);
 	for (round = 1; round <= run->rounds; round++) {
-		u64 called, wait;
+		struct lg_wait wait;
+		u64 hold;
 		bool held;
 		int error;
 
@@ -1040,19 +1392,20 @@ static __always_inline void lg_signal_wait_body(struct lg_thread *t,
 			      smp_load_acquire(&run->go) >= round))
 			break;
 		smp_store_release(&t->announced, round);
-		called = lg_now();
 		held = READ_ONCE(run->held) == round;
+		lg_wait_begin(&wait);
 		error = lg_lock_signal(fl, l->lock);
-		wait = lg_since(called);
+		hold = lg_wait_end(&wait);
 		if (error) {
 			atomic64_inc(&l->counts.failed);
-			atomic64_add(wait, &l->counts.wait_ns);
+			atomic64_add(wait.ns, &l->counts.wait_ns);
 		} else {
+			hold = lg_since(hold);
 			lg_unlock(fl, l->lock, &flags);
-			lg_count_hold(&l->counts, 0);
+			lg_count_hold(&l->counts, hold);
 			lg_count_wait(&l->counts,
 				      lg_waited(t, held, run->waiter, round),
-				      wait);
+				      &wait, lg_by_holder(run->holder));
 		}
 		flush_signals(current);
 		smp_store_release(&t->finished, round);
@@ -1112,23 +1465,24 @@ static __always_inline void lg_nest_inner_body(struct lg_thread *t,
 	bool spins = lg_kind_spins(run->inner->kind_id);
 	unsigned int round = run->go;
 	unsigned long flags = 0;
-	u64 called, got, hold;
+	struct lg_wait wait;
+	u64 got, hold;
 	bool held;
 
 	if (spins)
 		preempt_disable();
 	smp_store_release(&t->announced, round);
-	called = lg_now();
 	held = READ_ONCE(run->held) == round;
+	lg_wait_begin(&wait);
 	lg_lock(fl, inner->lock, &flags);
-	got = lg_now();
+	got = lg_wait_end(&wait);
 	hold = lg_since(got);
 	lg_unlock(fl, inner->lock, &flags);
 	if (spins)
 		preempt_enable();
 	lg_count_hold(&inner->counts, hold);
 	lg_count_wait(&inner->counts, lg_waited(t, held, run->inner, round),
-		      got - called);
+		      &wait, lg_by_holder(run->inner));
 }
 
 static __always_inline void lg_nest_outer_body(struct lg_thread *t,
@@ -1169,23 +1523,24 @@ static __always_inline void lg_nest_wait_body(struct lg_thread *t,
 	unsigned int round;
 
 	for (round = 1; round <= run->rounds; round++) {
-		u64 called, got, hold;
+		struct lg_wait wait;
+		u64 got, hold;
 		bool held;
 
 		if (!lg_await(run, LG_PAUSE_SLEEPING,
 			      smp_load_acquire(&run->released) >= round))
 			break;
 		smp_store_release(&t->announced, round);
-		called = lg_now();
 		held = READ_ONCE(run->outer_held) == round;
+		lg_wait_begin(&wait);
 		lg_lock(fl, outer->lock, &flags);
-		got = lg_now();
+		got = lg_wait_end(&wait);
 		hold = lg_since(got);
 		lg_unlock(fl, outer->lock, &flags);
 		lg_count_hold(&outer->counts, hold);
 		lg_count_wait(&outer->counts,
-			      lg_waited(t, held, run->waiter, round),
-			      got - called);
+			      lg_waited(t, held, run->waiter, round), &wait,
+			      lg_by_holder(run->waiter));
 		smp_store_release(&t->finished, round);
 	}
 }
@@ -1199,7 +1554,7 @@ static noinline __noclone void lockgen_##role##_##id(struct lg_thread *t) \
 	lg_##role##_body(t, LG_FL_##id);				\
 }
 
-#define LG_ROLES_OF_ALL(id, kind, mode, irq, variant)	\
+#define LG_ROLES_OF_ALL(id, kind, mode, entry, variant, tries)	\
 	LG_ROLE(convoy_hold, id)			\
 	LG_ROLE(convoy_wait, id)			\
 	LG_ROLE(free_run, id)				\
@@ -1210,7 +1565,7 @@ static noinline __noclone void lockgen_##role##_##id(struct lg_thread *t) \
 	LG_ROLE(try_hold, id)				\
 	LG_ROLE(try, id)
 
-#define LG_ROLES_OF_SLEEPING(id, kind, mode, irq, variant)	\
+#define LG_ROLES_OF_SLEEPING(id, kind, mode, entry, variant, tries)	\
 	LG_ROLE(signal_hold, id)				\
 	LG_ROLE(signal_wait, id)				\
 	LG_ROLE(nest_outer, id)					\
@@ -1222,11 +1577,12 @@ LG_SLEEPING_FLAVOURS(LG_ROLES_OF_SLEEPING)
 
 #define LG_FN(role, id) { lockgen_##role##_##id, "lockgen_" #role "_" #id }
 
-#define LG_TABLE_OF_ALL(id, k, m, i, v)					\
+#define LG_TABLE_OF_ALL(id, k, m, e, v, x)					\
 	.kind_id = k,							\
 	.mode = m,							\
-	.irq = i,							\
+	.entry = e,							\
 	.variant = v,							\
+	.tries = x,							\
 	.role[LG_HOLD] = LG_FN(convoy_hold, id),			\
 	.role[LG_WAIT] = LG_FN(convoy_wait, id),			\
 	.role[LG_FREE_RUN] = LG_FN(free_run, id),			\
@@ -1237,12 +1593,12 @@ LG_SLEEPING_FLAVOURS(LG_ROLES_OF_SLEEPING)
 	.role[LG_NEST_HOLD] = LG_FN(nest_hold, id),			\
 	.role[LG_NEST_INNER] = LG_FN(nest_inner, id)
 
-#define LG_SPINNING_ENTRY(id, k, m, i, v)	\
-	[LG_FL_##id] = { LG_TABLE_OF_ALL(id, k, m, i, v) },
+#define LG_SPINNING_ENTRY(id, k, m, e, v, x)	\
+	[LG_FL_##id] = { LG_TABLE_OF_ALL(id, k, m, e, v, x) },
 
-#define LG_SLEEPING_ENTRY(id, k, m, i, v)			\
+#define LG_SLEEPING_ENTRY(id, k, m, e, v, x)			\
 	[LG_FL_##id] = {					\
-		LG_TABLE_OF_ALL(id, k, m, i, v),		\
+		LG_TABLE_OF_ALL(id, k, m, e, v, x),		\
 		.role[LG_SIGNAL_HOLD] = LG_FN(signal_hold, id),	\
 		.role[LG_SIGNAL_WAIT] = LG_FN(signal_wait, id),	\
 		.role[LG_NEST_OUTER] = LG_FN(nest_outer, id),	\
@@ -1256,20 +1612,28 @@ static const struct lg_flavour lg_flavours[LG_FLAVOURS] = {
 
 /* clang-format on */
 
-/* The word the watching tools use: a raw spinlock is a spinlock. */
+/* The word the watching tools use: a raw spinlock is a spinlock, and so on. */
 static const char *lg_kind_reported(enum lg_kind kind)
 {
-	return lg_kind_words[kind == LG_RAWSPIN ? LG_SPIN : kind];
+	switch (kind) {
+	case LG_RAWSPIN:
+		return lg_kind_words[LG_SPIN];
+	case LG_WW_MUTEX:
+		return lg_kind_words[LG_MUTEX];
+	default:
+		return lg_kind_words[kind];
+	}
 }
 
 static const struct lg_flavour *lg_flavour(enum lg_kind kind, enum lg_mode mode,
-					   bool irq)
+					   enum lg_entry entry)
 {
 	unsigned int i;
 
 	for (i = 0; i < LG_FLAVOURS; i++)
 		if (lg_flavours[i].kind_id == kind &&
-		    lg_flavours[i].mode == mode && lg_flavours[i].irq == irq)
+		    lg_flavours[i].mode == mode &&
+		    lg_flavours[i].entry == entry)
 			return &lg_flavours[i];
 	return NULL;
 }
@@ -1281,6 +1645,8 @@ static const char *const lg_hold_words[] = { "run", "sleep", NULL };
 #define LG_S(scenario) BIT(LG_##scenario)
 #define LG_S_WAITS (LG_S(CONVOY) | LG_S(MANY) | LG_S(SIGNAL) | LG_S(TRYLOCK))
 #define LG_S_LOOPS (LG_S(FREE) | LG_S(THROUGHPUT))
+#define LG_S_HOLDS \
+	(LG_S(CONVOY) | LG_S(FREE) | LG_S(MANY) | LG_S(NESTED) | LG_S(SIGNAL))
 #define LG_S_ALL (BIT(LG_SCENARIOS) - 1)
 
 static const struct lg_key {
@@ -1299,14 +1665,15 @@ static const struct lg_key {
 	[LG_K_HOLD] = { "hold", lg_hold_words,
 			.scenarios = LG_S(CONVOY) | LG_S(MANY) | LG_S(NESTED) |
 				     LG_S(SIGNAL) },
+	[LG_K_ENTRY] = { "entry", lg_entry_words, .preset = LG_PLAIN,
+			 .scenarios = LG_S_WAITS | LG_S_LOOPS },
 	[LG_K_IRQ] = { "irq", NULL, 0, 1, 0,
 		       LG_S(CONVOY) | LG_S(MANY) | LG_S_LOOPS },
 	[LG_K_WAITERS] = { "waiters", NULL, 1, LG_MAX_THREADS, 1, LG_S_WAITS },
 	[LG_K_ROUNDS] = { "rounds", NULL, 1, 100000, 50,
 			  LG_S_WAITS | LG_S(NESTED) },
-	[LG_K_HOLD_US] = { "hold_us", NULL, 0, 1000000, 3000,
-			   LG_S(CONVOY) | LG_S(MANY) | LG_S(NESTED) |
-				   LG_S(SIGNAL) },
+	[LG_K_HOLD_US] = { "hold_us", NULL, 0, 1000000, 3000, LG_S_HOLDS },
+	[LG_K_HOLD_NS] = { "hold_ns", NULL, 0, 1000000000, 0, LG_S_HOLDS },
 	[LG_K_LOCKS] = { "locks", NULL, 1, LG_MAX_LOCKS, 1000, LG_S(MANY) },
 	[LG_K_TRIES] = { "tries", NULL, 1, 1000000, 10, LG_S(TRYLOCK) },
 	[LG_K_THREADS] = { "threads", NULL, 1, LG_MAX_THREADS, 1, LG_S_LOOPS },
@@ -1314,9 +1681,8 @@ static const struct lg_key {
 			      LG_S_LOOPS },
 	[LG_K_INNER] = { "inner", NULL, 0, 1000000, 0, LG_S_LOOPS },
 	[LG_K_COUNT] = { "count", NULL, 0, 1, 0, LG_S(THROUGHPUT) },
-	[LG_K_DETAIL] = { "detail", NULL, 0, 1, 0,
-			  LG_S(MANY) | LG_S(CONVOY) | LG_S(SIGNAL) |
-				  LG_S(TRYLOCK) },
+	[LG_K_MEASURE] = { "measure", NULL, 0, 1, 0, LG_S(THROUGHPUT) },
+	[LG_K_DETAIL] = { "detail", NULL, 0, 1, 0, LG_S_WAITS },
 };
 
 static int __printf(2, 3) lg_refuse(char *error, const char *fmt, ...)
@@ -1389,7 +1755,7 @@ static int lg_parse_value(struct lg_run *run, unsigned int k, const char *value,
 static int lg_parse_key(struct lg_run *run, char *word, char *error)
 {
 	char *value = strchr(word, '=');
-	char list[200];
+	char list[320];
 	unsigned int k;
 
 	if (value)
@@ -1438,6 +1804,9 @@ static void lg_presets(struct lg_run *run)
 	for (k = 0; k < LG_KEYS; k++)
 		run->value[k] = lg_keys[k].preset;
 	switch (run->scenario) {
+	case LG_FREE:
+		run->value[LG_K_HOLD_US] = 0;
+		break;
 	case LG_MANY:
 		run->value[LG_K_ROUNDS] = 1;
 		run->value[LG_K_HOLD_US] = 20;
@@ -1515,21 +1884,113 @@ static int lg_settle_modes(struct lg_run *run, char *error)
 	return 0;
 }
 
-static int lg_settle_flavours(struct lg_run *run, char *error)
+/* A w/w mutex is a kind here, and to those who ask so an entry of mutex. */
+static void lg_settle_ww(struct lg_run *run)
+{
+	int *kind = &run->value[LG_K_KIND];
+	int *entry = &run->value[LG_K_ENTRY];
+
+	if (*kind == LG_MUTEX &&
+	    (*entry == LG_WW || *entry == LG_WW_INTERRUPTIBLE))
+		*kind = LG_WW_MUTEX;
+	if (*kind == LG_WW_MUTEX && *entry == LG_PLAIN)
+		*entry = LG_WW;
+	if (*kind == LG_WW_MUTEX && *entry == LG_INTERRUPTIBLE)
+		*entry = LG_WW_INTERRUPTIBLE;
+}
+
+static bool lg_must_try(const struct lg_run *run)
+{
+	return run->scenario == LG_TRYLOCK || run->value[LG_K_COUNT];
+}
+
+static bool lg_ends_by_signal(const struct lg_flavour *fl)
+{
+	switch (fl->entry) {
+	case LG_PLAIN:
+	case LG_INTERRUPTIBLE:
+	case LG_KILLABLE:
+	case LG_WW:
+	case LG_WW_INTERRUPTIBLE:
+		return true;
+	default:
+		return false;
+	}
+}
+
+/* The entry points that a kind has for what the scenario does with it. */
+static bool lg_entry_serves(const struct lg_run *run,
+			    const struct lg_flavour *fl)
+{
+	if (lg_must_try(run))
+		return fl->tries;
+	return run->scenario != LG_SIGNAL || lg_ends_by_signal(fl);
+}
+
+static void lg_list_entries(const struct lg_run *run, char *list, size_t size)
 {
 	enum lg_kind kind = run->value[LG_K_KIND];
-	bool irq = run->value[LG_K_IRQ];
-	int err = lg_settle_modes(run, error);
+	enum lg_mode mode = run->value[LG_K_MODE];
+	size_t n = 0;
+	unsigned int i;
 
-	if (err)
-		return err;
-	if (irq && !lg_kind_spins(kind))
+	*list = '\0';
+	for (i = 0; i < LG_FLAVOURS; i++) {
+		const struct lg_flavour *fl = &lg_flavours[i];
+
+		if (fl->mode == mode && lg_entry_serves(run, fl) &&
+		    (fl->kind_id == kind ||
+		     (kind == LG_MUTEX && fl->kind_id == LG_WW_MUTEX)))
+			n += scnprintf(list + n, size - n, "%s%s",
+				       n ? ", " : "",
+				       lg_entry_words[fl->entry]);
+	}
+}
+
+static int lg_settle_entry(struct lg_run *run, char *error)
+{
+	enum lg_kind kind = run->value[LG_K_KIND];
+	int *entry = &run->value[LG_K_ENTRY];
+	char list[160];
+
+	if (run->value[LG_K_IRQ] && !lg_kind_spins(kind))
 		return lg_refuse(
 			error,
 			"irq=1: %s may sleep, only spin, rawspin and rwlock have such a form",
 			lg_kind_words[kind]);
-	run->waiter = lg_flavour(kind, run->value[LG_K_MODE], irq);
-	run->holder = lg_flavour(kind, run->value[LG_K_BEHIND], irq);
+	if (run->value[LG_K_IRQ] && run->given[LG_K_ENTRY])
+		return lg_refuse(
+			error,
+			"irq=1: is the same as entry=irqsave, give one of them");
+	if (run->value[LG_K_IRQ])
+		*entry = LG_IRQSAVE;
+	lg_settle_ww(run);
+	kind = run->value[LG_K_KIND];
+	run->waiter = lg_flavour(kind, run->value[LG_K_MODE], *entry);
+	if (run->waiter && lg_entry_serves(run, run->waiter))
+		return 0;
+	lg_list_entries(run, list, sizeof(list));
+	return lg_refuse(error, "entry=%s: %s of kind %s, mode %s, knows %s",
+			 lg_entry_words[*entry],
+			 lg_must_try(run) ? "a trylock" :
+					    lg_scenario_words[run->scenario],
+			 lg_kind_words[kind],
+			 lg_mode_words[run->value[LG_K_MODE]],
+			 *list ? list : "none");
+}
+
+static int lg_settle_flavours(struct lg_run *run, char *error)
+{
+	int err = lg_settle_entry(run, error);
+
+	if (err)
+		return err;
+	run->holder = lg_flavour(run->value[LG_K_KIND], run->value[LG_K_BEHIND],
+				 run->value[LG_K_ENTRY]);
+	/* It holds in another mode, which may lack this entry point. */
+	if (!run->holder)
+		run->holder = lg_flavour(run->value[LG_K_KIND],
+					 run->value[LG_K_BEHIND], LG_PLAIN);
 	return 0;
 }
 
@@ -1538,7 +1999,17 @@ static int lg_check_hold(struct lg_run *run, char *error)
 	enum lg_kind kind = run->scenario == LG_NESTED ?
 				    run->value[LG_K_INNER_KIND] :
 				    run->value[LG_K_KIND];
+	enum lg_key_id k = run->given[LG_K_HOLD_NS] ? LG_K_HOLD_NS :
+						      LG_K_HOLD_US;
 
+	if (run->given[LG_K_HOLD_US] && run->given[LG_K_HOLD_NS])
+		return lg_refuse(
+			error,
+			"hold_ns=%d: hold_us is given too, one is enough",
+			run->value[LG_K_HOLD_NS]);
+	run->hold_ns = run->given[LG_K_HOLD_NS] ?
+			       run->value[LG_K_HOLD_NS] :
+			       run->value[LG_K_HOLD_US] * NSEC_PER_USEC;
 	if (!lg_kind_spins(kind))
 		return 0;
 	if (run->value[LG_K_HOLD])
@@ -1546,11 +2017,11 @@ static int lg_check_hold(struct lg_run *run, char *error)
 			error,
 			"hold=sleep: the holder of a %s must not sleep, use hold=run",
 			lg_kind_words[kind]);
-	if (run->value[LG_K_HOLD_US] > 100000)
-		return lg_refuse(
-			error,
-			"hold_us=%d: more than 100000 is too long for a %s",
-			run->value[LG_K_HOLD_US], lg_kind_words[kind]);
+	if (run->hold_ns > 100 * NSEC_PER_MSEC)
+		return lg_refuse(error,
+				 "%s=%d: more than 100 ms is too long for a %s",
+				 lg_keys[k].name, run->value[k],
+				 lg_kind_words[kind]);
 	return 0;
 }
 
@@ -1562,10 +2033,10 @@ static int lg_check_nested(struct lg_run *run, char *error)
 	if (lg_kind_spins(outer))
 		return lg_refuse(
 			error,
-			"kind=%s: the outer lock of nested must be one that sleeps (mutex, rwsem, sem, rtmutex, percpu_rwsem)",
+			"kind=%s: the outer lock of nested must be one that sleeps (mutex, rwsem, sem, rtmutex, percpu_rwsem, ww_mutex)",
 			lg_kind_words[outer]);
-	run->inner =
-		lg_flavour(inner, lg_kind_shared(inner) ? LG_W : LG_X, false);
+	run->inner = lg_flavour(inner, lg_kind_shared(inner) ? LG_W : LG_X,
+				inner == LG_WW_MUTEX ? LG_WW : LG_PLAIN);
 	return 0;
 }
 
@@ -1576,7 +2047,7 @@ static int lg_check_signal(struct lg_run *run, char *error)
 	if (lg_kind_spins(kind) || kind == LG_PERCPU_RWSEM)
 		return lg_refuse(
 			error,
-			"kind=%s: no signal ends its wait, use mutex, rwsem, sem or rtmutex",
+			"kind=%s: no signal ends its wait, use mutex, ww_mutex, rwsem, sem or rtmutex",
 			lg_kind_words[kind]);
 	if (!run->value[LG_K_HOLD])
 		return lg_refuse(
@@ -1592,10 +2063,6 @@ static int lg_check_try(struct lg_run *run, char *error)
 		return lg_refuse(
 			error,
 			"kind=percpu_rwsem mode=w: it has no trylock, use mode=r");
-	if (run->value[LG_K_IRQ])
-		return lg_refuse(
-			error,
-			"count=1: it tries the lock first, which has no irq=1 form here");
 	return 0;
 }
 
@@ -1676,12 +2143,14 @@ static int lg_check_realtime(struct lg_run *run, char *error)
 
 static int lg_check(struct lg_run *run, char *error)
 {
-	int err = lg_settle_flavours(run, error);
+	int err = lg_settle_modes(run, error);
 
 	if (!err)
-		err = lg_check_realtime(run, error);
-	if (!err)
 		err = lg_check_scenario(run, error);
+	if (!err)
+		err = lg_settle_flavours(run, error);
+	if (!err)
+		err = lg_check_realtime(run, error);
 	if (!err)
 		err = lg_check_hold(run, error);
 	if (!err)
@@ -1700,6 +2169,7 @@ static const size_t lg_lock_size[LG_KINDS] = {
 	[LG_SEM] = sizeof(struct semaphore),
 	[LG_RTMUTEX] = sizeof(struct rt_mutex),
 	[LG_PERCPU_RWSEM] = sizeof(struct percpu_rw_semaphore),
+	[LG_WW_MUTEX] = sizeof(struct ww_mutex),
 };
 
 static int lg_init_lock(enum lg_kind kind, void *lock)
@@ -1725,6 +2195,9 @@ static int lg_init_lock(enum lg_kind kind, void *lock)
 		break;
 	case LG_RTMUTEX:
 		rt_mutex_init((struct rt_mutex *)lock);
+		break;
+	case LG_WW_MUTEX:
+		ww_mutex_init(lock, &lockgen_ww_class);
 		break;
 	default:
 		return percpu_init_rwsem((struct percpu_rw_semaphore *)lock);
@@ -1841,9 +2314,11 @@ static const struct lg_function *lg_function_of(const struct lg_run *run,
 	case LG_FREE:
 		return &run->waiter->role[LG_FREE_RUN];
 	case LG_THROUGHPUT:
-		return &run->waiter->role[run->value[LG_K_COUNT] ?
-						  LG_THROUGHPUT_COUNT :
-						  LG_THROUGHPUT_RUN];
+		return &run->waiter
+				->role[run->value[LG_K_COUNT] ||
+						       run->value[LG_K_MEASURE] ?
+					       LG_THROUGHPUT_COUNT :
+					       LG_THROUGHPUT_RUN];
 	case LG_NESTED:
 		if (index == 0)
 			return &run->inner->role[LG_NEST_HOLD];
@@ -1933,12 +2408,23 @@ static int lg_run_threads(struct lg_run *run)
 
 static void lg_add_counts(struct lg_line *line, const struct lg_counts *c)
 {
+	u64 min_hold = atomic64_read(&c->min_hold_ns);
+	unsigned int i;
+
 	line->acquisitions += atomic64_read(&c->acquisitions);
 	line->contended += atomic64_read(&c->contended);
 	line->wait_ns += atomic64_read(&c->wait_ns);
 	line->hold_ns += atomic64_read(&c->hold_ns);
+	line->max_hold_ns =
+		max_t(u64, line->max_hold_ns, atomic64_read(&c->max_hold_ns));
+	if (min_hold && (!line->min_hold_ns || min_hold < line->min_hold_ns))
+		line->min_hold_ns = min_hold;
 	line->failed += atomic64_read(&c->failed);
 	line->missed += atomic64_read(&c->missed);
+	line->tried += atomic64_read(&c->tried);
+	line->blocked += atomic64_read(&c->blocked);
+	for (i = 0; i < LG_BYS; i++)
+		line->by[i] += atomic64_read(&c->by[i]);
 	if (c->holder)
 		line->holder = c->holder;
 }
@@ -2007,8 +2493,9 @@ static struct lg_truth *lg_make_truth(struct lg_run *run)
 	if (!truth)
 		return NULL;
 	truth->scenario = run->scenario;
-	truth->measures = run->scenario != LG_THROUGHPUT;
-	truth->counts_waits = truth->measures || run->value[LG_K_COUNT];
+	truth->looks = run->scenario != LG_THROUGHPUT;
+	truth->measures = truth->looks || run->value[LG_K_MEASURE];
+	truth->counts_waits = truth->looks || run->value[LG_K_COUNT];
 	for (i = 0; i < run->nthreads; i++)
 		truth->elapsed_ns =
 			max(truth->elapsed_ns, run->thread[i].elapsed_ns);
@@ -2122,7 +2609,7 @@ static void lg_show_heading(struct seq_file *m, const struct lg_truth *truth)
 	seq_printf(m, "#lockgen 1 %s\n", lg_scenario_words[truth->scenario]);
 	seq_puts(
 		m,
-		"#lock\tkind\tmode\tvariant\tacquisitions\tcontended\twait_ns\thold_ns\tfailed\tmissed_window\tholder_tid\tcaller\tname\telapsed_ns\n");
+		"#lock\tkind\tmode\tvariant\tacquisitions\tcontended\twait_ns\thold_ns\tfailed\tmissed_window\tholder_tid\tcaller\tname\telapsed_ns\tmax_hold_ns\tmin_hold_ns\ttried\tspun\tblocked\tby_writer\tby_readers\twrite_wanted\tentry\n");
 }
 
 static void lg_show_number(struct seq_file *m, bool known, u64 number)
@@ -2138,6 +2625,7 @@ static int lg_seq_show(struct seq_file *m, void *v)
 	const struct lg_truth *truth = lockgen_truth;
 	const struct lg_line *line;
 	loff_t pos = *(loff_t *)v;
+	unsigned int i;
 
 	if (!pos) {
 		lg_show_heading(m, truth);
@@ -2152,9 +2640,20 @@ static int lg_seq_show(struct seq_file *m, void *v)
 	lg_show_number(m, truth->counts_waits, line->contended);
 	lg_show_number(m, truth->measures, line->wait_ns);
 	lg_show_number(m, truth->measures, line->hold_ns);
-	seq_printf(m, "\t%llu\t%llu\t%d\t%s\t%s\t%llu\n", line->failed,
+	seq_printf(m, "\t%llu\t%llu\t%d\t%s\t%s\t%llu", line->failed,
 		   line->missed, line->holder, line->caller, line->name,
 		   truth->elapsed_ns);
+	lg_show_number(m, truth->measures, line->max_hold_ns);
+	lg_show_number(m, truth->measures, line->min_hold_ns);
+	seq_printf(m, "\t%llu", line->tried);
+	lg_show_number(m, truth->looks, line->contended - line->blocked);
+	lg_show_number(m, truth->looks, line->blocked);
+	for (i = 0; i < LG_BYS; i++)
+		lg_show_number(m,
+			       truth->looks &&
+				       lg_kind_shared(line->flavour->kind_id),
+			       line->by[i]);
+	seq_printf(m, "\t%s\n", lg_entry_words[line->flavour->entry]);
 	return 0;
 }
 
@@ -2230,8 +2729,11 @@ static int lg_run_at_load(void)
 
 static int __init lockgen_init(void)
 {
-	int err = lg_run_at_load();
+	int err;
 
+	ww_mutex_init(&lockgen_ww_mutex, &lockgen_ww_class);
+	ww_mutex_init(&lockgen_inner_ww_mutex, &lockgen_ww_class);
+	err = lg_run_at_load();
 	if (!err && !proc_create("lockgen", 0600, NULL, &lg_proc_ops))
 		err = -ENOMEM;
 	if (err) {
