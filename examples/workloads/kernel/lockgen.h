@@ -456,6 +456,11 @@ enum lg_scenario {
 	LG_SIGNAL,
 	LG_TRYLOCK,
 	LG_THROUGHPUT,
+	LG_HOLDERS,
+	LG_SHARED,
+	LG_RECURSIVE,
+	LG_FOREIGN,
+	LG_DOWNGRADE,
 	LG_SCENARIOS
 };
 
@@ -498,6 +503,11 @@ enum lg_key_id {
 	LG_K_INNER,
 	LG_K_COUNT,
 	LG_K_MEASURE,
+	LG_K_STATE,
+	LG_K_BY,
+	LG_K_READERS,
+	LG_K_DEPTH,
+	LG_K_READ_US,
 	LG_K_DETAIL,
 	LG_KEYS
 };
@@ -510,6 +520,7 @@ struct lg_function {
 };
 
 struct lg_flavour {
+	enum lg_flavour_id fl_id;
 	const char *kind;
 	enum lg_kind kind_id;
 	enum lg_mode mode;
@@ -568,12 +579,18 @@ struct lg_run {
 	const struct lg_flavour *waiter;
 	const struct lg_flavour *holder;
 	const struct lg_flavour *inner;
+	/* A scenario with a plan of its own: what its lines are about. */
+	const struct lg_flavour *other;
+	const char *caller;
+	const char *other_caller;
+	const char *inner_caller;
+	void *own;
 	unsigned int rounds;
 	u64 hold_ns;
 	unsigned int nlocks;
 	struct lg_lock *lock;
 	unsigned int nthreads;
-	struct lg_thread thread[LG_MAX_THREADS + 2];
+	struct lg_thread thread[2 * LG_MAX_THREADS + 8];
 	atomic_t live;
 	atomic_t ready;
 	struct completion done;
@@ -586,6 +603,25 @@ struct lg_run {
 	unsigned int released;
 	atomic_t turn;
 };
+
+/*
+ * A scenario in a file of its own: how it reads its command, which function
+ * each thread runs, and what it tells beside the lines of the locks.
+ */
+struct lg_plan {
+	/* Sets waiter, holder and other, inner, the callers and nthreads. */
+	int (*check)(struct lg_run *run, char *error);
+	const struct lg_function *(*function)(const struct lg_run *run,
+					      unsigned int index);
+	/* The thread whose CPU it runs on; without it each has its own. */
+	unsigned int (*place)(const struct lg_run *run, unsigned int index);
+	/* The bytes of run->own, zeroed, and what else they need. */
+	size_t own_bytes;
+	void (*prepare)(struct lg_run *run);
+	void (*tell)(const struct lg_run *run, char *text, size_t size);
+};
+
+extern const struct lg_plan lg_plan_holders;
 
 /* main.c: the module is about to go. */
 extern bool lockgen_unloading;
@@ -718,6 +754,13 @@ void lg_count_wait(struct lg_counts *c, bool waited, const struct lg_wait *w,
 		   enum lg_by by);
 bool lg_waited(const struct lg_thread *t, bool held,
 	       const struct lg_flavour *waiter, unsigned int round);
+
+/* main.c: the words of the command, and what is wrong with it. */
+extern const char *const lg_kind_words[];
+int lg_refuse(char *error, const char *fmt, ...) __printf(2, 3);
+const struct lg_flavour *lg_flavour(enum lg_kind kind, enum lg_mode mode,
+				    enum lg_entry entry);
+const struct lg_flavour *lg_plain_flavour(enum lg_kind kind, enum lg_mode mode);
 
 /* roles.c: the flavours, with a function for each role. */
 extern const struct lg_flavour lg_flavours[LG_FLAVOURS];

@@ -22,6 +22,8 @@
  *   signal      waits that a signal ends
  *   trylock     tries=N that fail, by each of waiters=N, then one that succeeds
  *   throughput  the loop of a benchmark
+ *   holders     three threads hold a lock one after another, waiters=N wait
+ *               behind all three: who is to blame for how much of their waits?
  *
  * Keys of several scenarios:
  *   kind        spin, rawspin, rwlock, mutex, rwsem, sem, rtmutex, percpu_rwsem,
@@ -36,6 +38,10 @@
  *   irq=1       the same as entry=irqsave
  *   hold        run or sleep: what the holder does meanwhile
  *   hold_us, hold_ns  how long it holds, at least
+ *   state       of holders: what these do while they hold: run; sleep; preempted:
+ *               a more urgent thread takes their CPU; lock: wait for a second
+ *               lock (inner_kind); mixed: a runs, b sleeps, c waits for a lock.
+ *               b holds twice as long as a, and c three times
  *   rounds, iterations  how often
  *   inner       pauses of the CPU (cpu_relax) while a lock is held
  *   count=1, measure=1  of throughput: count its waits, measure its times
@@ -69,6 +75,17 @@
  * A number that was not measured, to keep a benchmark free of it, or that has
  * no sense for the kind is "-".
  *
+ * Lines of other types follow those of the locks, each type under a heading
+ * of its own and with its name in the first column.  Of holders:
+ *   function        symbol state holds hold_ns waits wait_ns run_ns sleep_ns
+ *                   preempted_ns lock_ns: all holds and waits of one function,
+ *                   and what it did while it held.  a sleeps, or in front of a
+ *                   spinning lock runs, until the others queue
+ *   blame           holder waiter waits overlap_ns run_ns sleep_ns preempted_ns
+ *                   lock_ns: how many waits of the waiter's function fell into
+ *                   holds of the holder's function, for how long, and what the
+ *                   holder did meanwhile
+ *
  * Times are made and measured by the clock, never by mdelay() or udelay(),
  * whose calibration is wrong in many virtual machines.  Every loop that waits
  * calls cpu_relax(): an emulator that runs all CPUs in one thread changes to
@@ -82,6 +99,8 @@
 #include <linux/uaccess.h>
 
 #include "lockgen.h"
+
+#define LG_MAX_MORE 4096
 
 /*
  * The locks under test.  A scenario uses the first of its kind; nested uses a
@@ -123,10 +142,10 @@ MODULE_PARM_DESC(
 	run,
 	"a scenario to run once at load, e.g. run=convoy,kind=mutex,waiters=3");
 
-static const char *const lg_kind_words[] = {
-	"spin", "rawspin", "rwlock",	   "mutex",    "rwsem",
-	"sem",	"rtmutex", "percpu_rwsem", "ww_mutex", NULL
-};
+const char *const lg_kind_words[] = { "spin",	 "rawspin",	 "rwlock",
+				      "mutex",	 "rwsem",	 "sem",
+				      "rtmutex", "percpu_rwsem", "ww_mutex",
+				      NULL };
 
 static const char *const lg_mode_words[] = { "x", "r", "w", NULL };
 
@@ -140,7 +159,7 @@ static const char *const lg_entry_words[] = {
 static const char *const lg_scenario_words[] = { "convoy",     "free",
 						 "many",       "nested",
 						 "signal",     "trylock",
-						 "throughput", NULL };
+						 "throughput", "holders", NULL };
 
 static const struct {
 	void *lock;
@@ -191,6 +210,8 @@ struct lg_truth {
 	bool measures;
 	bool looks;
 	u64 elapsed_ns;
+	/* Lines of other types, as text. */
+	char more[LG_MAX_MORE];
 	unsigned int nlines;
 	struct lg_line line[];
 };
@@ -208,8 +229,8 @@ static const char *lg_kind_reported(enum lg_kind kind)
 	}
 }
 
-static const struct lg_flavour *lg_flavour(enum lg_kind kind, enum lg_mode mode,
-					   enum lg_entry entry)
+const struct lg_flavour *lg_flavour(enum lg_kind kind, enum lg_mode mode,
+				    enum lg_entry entry)
 {
 	unsigned int i;
 
@@ -221,15 +242,27 @@ static const struct lg_flavour *lg_flavour(enum lg_kind kind, enum lg_mode mode,
 	return NULL;
 }
 
+const struct lg_flavour *lg_plain_flavour(enum lg_kind kind, enum lg_mode mode)
+{
+	return lg_flavour(kind, mode, kind == LG_WW_MUTEX ? LG_WW : LG_PLAIN);
+}
+
+static const struct lg_plan *const lg_plans[LG_SCENARIOS] = {
+	[LG_HOLDERS] = &lg_plan_holders,
+};
+
 /* The command. */
 
 static const char *const lg_hold_words[] = { "run", "sleep", NULL };
+static const char *const lg_state_words[] = { "run",  "sleep", "preempted",
+					      "lock", "mixed", NULL };
 
 #define LG_S(scenario) BIT(LG_##scenario)
 #define LG_S_WAITS (LG_S(CONVOY) | LG_S(MANY) | LG_S(SIGNAL) | LG_S(TRYLOCK))
 #define LG_S_LOOPS (LG_S(FREE) | LG_S(THROUGHPUT))
-#define LG_S_HOLDS \
-	(LG_S(CONVOY) | LG_S(FREE) | LG_S(MANY) | LG_S(NESTED) | LG_S(SIGNAL))
+#define LG_S_HOLDS                                               \
+	(LG_S(CONVOY) | LG_S(FREE) | LG_S(MANY) | LG_S(NESTED) | \
+	 LG_S(SIGNAL) | LG_S(HOLDERS))
 #define LG_S_ALL (BIT(LG_SCENARIOS) - 1)
 
 static const struct lg_key {
@@ -244,7 +277,7 @@ static const struct lg_key {
 			.scenarios = LG_S_WAITS | LG_S_LOOPS },
 	[LG_K_BEHIND] = { "behind", lg_mode_words, .scenarios = LG_S_WAITS },
 	[LG_K_INNER_KIND] = { "inner_kind", lg_kind_words, .preset = LG_MUTEX,
-			      .scenarios = LG_S(NESTED) },
+			      .scenarios = LG_S(NESTED) | LG_S(HOLDERS) },
 	[LG_K_HOLD] = { "hold", lg_hold_words,
 			.scenarios = LG_S(CONVOY) | LG_S(MANY) | LG_S(NESTED) |
 				     LG_S(SIGNAL) },
@@ -252,9 +285,10 @@ static const struct lg_key {
 			 .scenarios = LG_S_WAITS | LG_S_LOOPS },
 	[LG_K_IRQ] = { "irq", NULL, 0, 1, 0,
 		       LG_S(CONVOY) | LG_S(MANY) | LG_S_LOOPS },
-	[LG_K_WAITERS] = { "waiters", NULL, 1, LG_MAX_THREADS, 1, LG_S_WAITS },
+	[LG_K_WAITERS] = { "waiters", NULL, 1, LG_MAX_THREADS, 1,
+			   LG_S_WAITS | LG_S(HOLDERS) },
 	[LG_K_ROUNDS] = { "rounds", NULL, 1, 100000, 50,
-			  LG_S_WAITS | LG_S(NESTED) },
+			  LG_S_WAITS | LG_S(NESTED) | LG_S(HOLDERS) },
 	[LG_K_HOLD_US] = { "hold_us", NULL, 0, 1000000, 3000, LG_S_HOLDS },
 	[LG_K_HOLD_NS] = { "hold_ns", NULL, 0, 1000000000, 0, LG_S_HOLDS },
 	[LG_K_LOCKS] = { "locks", NULL, 1, LG_MAX_LOCKS, 1000, LG_S(MANY) },
@@ -265,10 +299,11 @@ static const struct lg_key {
 	[LG_K_INNER] = { "inner", NULL, 0, 1000000, 0, LG_S_LOOPS },
 	[LG_K_COUNT] = { "count", NULL, 0, 1, 0, LG_S(THROUGHPUT) },
 	[LG_K_MEASURE] = { "measure", NULL, 0, 1, 0, LG_S(THROUGHPUT) },
+	[LG_K_STATE] = { "state", lg_state_words, .scenarios = LG_S(HOLDERS) },
 	[LG_K_DETAIL] = { "detail", NULL, 0, 1, 0, LG_S_WAITS },
 };
 
-static int __printf(2, 3) lg_refuse(char *error, const char *fmt, ...)
+int lg_refuse(char *error, const char *fmt, ...)
 {
 	va_list args;
 	int n;
@@ -344,8 +379,8 @@ static int lg_parse_key(struct lg_run *run, char *word, char *error)
 	if (value)
 		*value++ = '\0';
 	for (k = 0; k < LG_KEYS; k++)
-		if (!strcmp(lg_keys[k].name, word) &&
-		    lg_keys[k].scenarios & BIT(run->scenario))
+		if (lg_keys[k].scenarios & BIT(run->scenario) &&
+		    !strcmp(lg_keys[k].name, word))
 			break;
 	if (k == LG_KEYS || !value) {
 		lg_list_keys(list, sizeof(list), run->scenario);
@@ -365,7 +400,7 @@ static int lg_parse_key(struct lg_run *run, char *word, char *error)
 static int lg_parse_scenario(struct lg_run *run, const char *word, char *error)
 {
 	int n = word ? lg_find_word(lg_scenario_words, word) : -1;
-	char list[120];
+	char list[200];
 
 	if (n < 0) {
 		lg_list_words(list, sizeof(list), lg_scenario_words);
@@ -618,8 +653,8 @@ static int lg_check_nested(struct lg_run *run, char *error)
 			error,
 			"kind=%s: the outer lock of nested must be one that sleeps (mutex, rwsem, sem, rtmutex, percpu_rwsem, ww_mutex)",
 			lg_kind_words[outer]);
-	run->inner = lg_flavour(inner, lg_kind_shared(inner) ? LG_W : LG_X,
-				inner == LG_WW_MUTEX ? LG_WW : LG_PLAIN);
+	run->inner =
+		lg_plain_flavour(inner, lg_kind_shared(inner) ? LG_W : LG_X);
 	return 0;
 }
 
@@ -724,10 +759,38 @@ static int lg_check_realtime(struct lg_run *run, char *error)
 	return 0;
 }
 
+static int lg_check_plan(struct lg_run *run, char *error)
+{
+	unsigned int cpus = num_online_cpus();
+	int err = lg_check_realtime(run, error);
+
+	lg_settle_ww(run);
+	if (!err)
+		err = lg_check_hold(run, error);
+	if (!err)
+		err = lg_plans[run->scenario]->check(run, error);
+	if (err)
+		return err;
+	if (run->nthreads > ARRAY_SIZE(run->thread))
+		return lg_refuse(error,
+				 "%u threads are too many, %zu are allowed",
+				 run->nthreads, ARRAY_SIZE(run->thread));
+	if (lg_kind_spins(run->value[LG_K_KIND]) && run->nthreads > cpus)
+		return lg_refuse(
+			error,
+			"kind=%s: needs a CPU for each thread, these are %u, and here are %u CPUs",
+			lg_kind_words[run->value[LG_K_KIND]], run->nthreads,
+			cpus);
+	return 0;
+}
+
 static int lg_check(struct lg_run *run, char *error)
 {
-	int err = lg_settle_modes(run, error);
+	int err;
 
+	if (lg_plans[run->scenario])
+		return lg_check_plan(run, error);
+	err = lg_settle_modes(run, error);
 	if (!err)
 		err = lg_check_scenario(run, error);
 	if (!err)
@@ -827,10 +890,8 @@ static unsigned int lg_count_locks(const struct lg_run *run)
 		return run->value[LG_K_LOCKS];
 	case LG_FREE:
 		return run->nthreads;
-	case LG_NESTED:
-		return 2;
 	default:
-		return 1;
+		return run->inner ? 2 : 1;
 	}
 }
 
@@ -852,13 +913,27 @@ static int lg_make_locks(struct lg_run *run)
 		run->lock[i].lock = lg_global[kind].lock;
 		run->lock[i++].name = lg_global[kind].name;
 	}
-	if (run->scenario == LG_NESTED) {
+	if (run->inner) {
 		run->lock[i].lock = lg_global[inner].inner;
 		run->lock[i++].name = lg_global[inner].inner_name;
 	}
 	for (; i < run->nlocks && !err; i++)
 		err = lg_allocate_lock(kind, &run->lock[i]);
 	return err;
+}
+
+static int lg_make_own(struct lg_run *run)
+{
+	const struct lg_plan *plan = lg_plans[run->scenario];
+
+	if (!plan || !plan->own_bytes)
+		return 0;
+	run->own = kvzalloc(plan->own_bytes, GFP_KERNEL);
+	if (!run->own)
+		return -ENOMEM;
+	if (plan->prepare)
+		plan->prepare(run);
+	return 0;
 }
 
 /* The threads of a run. */
@@ -893,6 +968,8 @@ static const struct lg_function *lg_function_of(const struct lg_run *run,
 		[LG_TRYLOCK] = LG_TRY,
 	};
 
+	if (lg_plans[run->scenario])
+		return lg_plans[run->scenario]->function(run, index);
 	switch (run->scenario) {
 	case LG_FREE:
 		return &run->waiter->role[LG_FREE_RUN];
@@ -919,9 +996,13 @@ static const struct lg_function *lg_function_of(const struct lg_run *run,
  */
 static int lg_cpu_of(const struct lg_run *run, unsigned int index)
 {
+	const struct lg_plan *plan = lg_plans[run->scenario];
 	unsigned int cpus = num_online_cpus();
 	unsigned int nth;
 	int cpu;
+
+	if (plan && plan->place)
+		index = plan->place(run, index);
 
 	if (index == 0 || cpus < 2)
 		nth = 0;
@@ -1043,6 +1124,18 @@ static void lg_add_lines(struct lg_truth *truth, struct lg_run *run)
 	const char *last = run->thread[run->nthreads - 1].function->symbol;
 	unsigned int i;
 
+	if (lg_plans[run->scenario]) {
+		lg_add_line(truth, run->waiter, &run->lock[0],
+			    &run->lock[0].counts, run->caller);
+		if (run->other)
+			lg_add_line(truth, run->other, &run->lock[0],
+				    &run->lock[0].holder_counts,
+				    run->other_caller);
+		if (run->inner)
+			lg_add_line(truth, run->inner, &run->lock[1],
+				    &run->lock[1].counts, run->inner_caller);
+		return;
+	}
 	if (run->scenario == LG_NESTED) {
 		lg_add_line(truth, run->waiter, &run->lock[LG_NEST_LOCK_OUTER],
 			    &run->lock[LG_NEST_LOCK_OUTER].counts, last);
@@ -1067,6 +1160,7 @@ static void lg_add_lines(struct lg_truth *truth, struct lg_run *run)
 
 static struct lg_truth *lg_make_truth(struct lg_run *run)
 {
+	const struct lg_plan *plan = lg_plans[run->scenario];
 	struct lg_truth *truth;
 	unsigned int i;
 
@@ -1083,6 +1177,8 @@ static struct lg_truth *lg_make_truth(struct lg_run *run)
 		truth->elapsed_ns =
 			max(truth->elapsed_ns, run->thread[i].elapsed_ns);
 	lg_add_lines(truth, run);
+	if (plan && plan->tell)
+		plan->tell(run, truth->more, sizeof(truth->more));
 	return truth;
 }
 
@@ -1109,6 +1205,8 @@ static int lg_perform(struct lg_run *run, char *command, char *error)
 		return err;
 	err = lg_make_locks(run);
 	if (!err)
+		err = lg_make_own(run);
+	if (!err)
 		err = lg_run_threads(run);
 	if (!err) {
 		truth = lg_make_truth(run);
@@ -1118,6 +1216,7 @@ static int lg_perform(struct lg_run *run, char *command, char *error)
 			err = -ENOMEM;
 	}
 	lg_free_locks(run);
+	kvfree(run->own);
 	if (err == -EINTR)
 		lg_refuse(error, "stopped before its end: no truth to tell");
 	else if (err)
@@ -1154,6 +1253,12 @@ static int lg_execute(char *command)
 
 /* /proc/lockgen */
 
+/* Before the lines of the locks the heading, and after them the others. */
+static unsigned int lg_items(const struct lg_truth *truth)
+{
+	return truth ? truth->nlines + 2 : 1;
+}
+
 static void *lg_seq_start(struct seq_file *m, loff_t *pos)
 {
 	int err = mutex_lock_killable(&lockgen_truth_guard);
@@ -1161,14 +1266,13 @@ static void *lg_seq_start(struct seq_file *m, loff_t *pos)
 
 	if (err)
 		return ERR_PTR(err);
-	/* Each line is there once, and before all of them the heading. */
-	return *pos <= (truth ? truth->nlines : 0) ? pos : NULL;
+	return *pos < lg_items(truth) ? pos : NULL;
 }
 
 static void *lg_seq_next(struct seq_file *m, void *v, loff_t *pos)
 {
 	++*pos;
-	return *pos <= (lockgen_truth ? lockgen_truth->nlines : 0) ? pos : NULL;
+	return *pos < lg_items(lockgen_truth) ? pos : NULL;
 }
 
 static void lg_seq_stop(struct seq_file *m, void *v)
@@ -1212,6 +1316,10 @@ static int lg_seq_show(struct seq_file *m, void *v)
 
 	if (!pos) {
 		lg_show_heading(m, truth);
+		return 0;
+	}
+	if (pos > truth->nlines) {
+		seq_puts(m, truth->more);
 		return 0;
 	}
 	line = &truth->line[pos - 1];

@@ -503,6 +503,7 @@ LG_SLEEPING_FLAVOURS(LG_ROLES_OF_SLEEPING)
 #define LG_FN(role, id) { lockgen_##role##_##id, "lockgen_" #role "_" #id }
 
 #define LG_TABLE_OF_ALL(id, k, m, e, v, x)					\
+	.fl_id = LG_FL_##id,						\
 	.kind_id = k,							\
 	.mode = m,							\
 	.entry = e,							\
