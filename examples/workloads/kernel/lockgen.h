@@ -28,6 +28,7 @@
 
 #define LG_MAX_THREADS 64
 #define LG_MAX_LOCKS 20000
+#define LG_MAX_DEPTH 16
 /* Freeing one of these can wait for an RCU grace period. */
 #define LG_MAX_PERCPU_LOCKS 1000
 #define LG_MAX_COMMAND 512
@@ -587,6 +588,7 @@ struct lg_run {
 	void *own;
 	unsigned int rounds;
 	u64 hold_ns;
+	u64 read_ns;
 	unsigned int nlocks;
 	struct lg_lock *lock;
 	unsigned int nthreads;
@@ -622,6 +624,10 @@ struct lg_plan {
 };
 
 extern const struct lg_plan lg_plan_holders;
+extern const struct lg_plan lg_plan_shared;
+extern const struct lg_plan lg_plan_recursive;
+extern const struct lg_plan lg_plan_foreign;
+extern const struct lg_plan lg_plan_downgrade;
 
 /* main.c: the module is about to go. */
 extern bool lockgen_unloading;
@@ -739,6 +745,8 @@ static inline struct lg_counts *lg_holder_counts(const struct lg_run *run,
 
 /* wait.c: holding, seeing others wait, and counting. */
 void lg_hold(const struct lg_run *run, const struct lg_flavour *held);
+void lg_hold_for(const struct lg_run *run, const struct lg_flavour *held,
+		 u64 ns);
 bool lg_asleep(const struct lg_thread *t);
 bool lg_waits(const struct lg_flavour *fl, void *lock,
 	      const struct lg_thread *t);
@@ -749,6 +757,7 @@ bool lg_all_finished(const struct lg_thread *first, unsigned int n,
 void lg_gather(struct lg_run *run, const struct lg_flavour *held,
 	       const struct lg_flavour *waiter, void *lock,
 	       struct lg_thread *first, unsigned int n, unsigned int round);
+void lg_add_hold(struct lg_counts *c, u64 hold_ns);
 void lg_count_hold(struct lg_counts *c, u64 hold_ns);
 void lg_count_wait(struct lg_counts *c, bool waited, const struct lg_wait *w,
 		   enum lg_by by);

@@ -24,6 +24,15 @@
  *   throughput  the loop of a benchmark
  *   holders     three threads hold a lock one after another, waiters=N wait
  *               behind all three: who is to blame for how much of their waits?
+ *   shared      waiters=N come to a lock of readers and writers, by what stops
+ *               them: by=writer, that holds it; by=readers, readers=N of them
+ *               that hold it, behind which a writer waits; by=write_wanted, a
+ *               writer that waits for readers=N, behind which a reader waits
+ *   recursive   threads=N, each a reader that takes its lock depth=N times
+ *   foreign     one task takes a lock (sem, or rwsem or percpu_rwsem as a reader)
+ *               and another one lets it go
+ *   downgrade   a writer of a rwsem becomes a reader, after hold_us, and stays
+ *               it for read_us; readers=N come and wait while it writes
  *
  * Keys of several scenarios:
  *   kind        spin, rawspin, rwlock, mutex, rwsem, sem, rtmutex, percpu_rwsem,
@@ -85,6 +94,15 @@
  *                   lock_ns: how many waits of the waiter's function fell into
  *                   holds of the holder's function, for how long, and what the
  *                   holder did meanwhile
+ * Of recursive:
+ *   depth           number acquisitions hold_ns max_hold_ns min_hold_ns: the
+ *                   holds that were the first, the second, ... of their task
+ * Of foreign:
+ *   foreign         taker taker_tid releaser releaser_tid holds hold_ns
+ * Of downgrade, whose line for mode r has the acquisitions of the other readers,
+ * but all holds:
+ *   downgrade       symbol downgrades write_hold_ns max_write_hold_ns
+ *                   read_hold_ns max_read_hold_ns: of the task that downgrades
  *
  * Times are made and measured by the clock, never by mdelay() or udelay(),
  * whose calibration is wrong in many virtual machines.  Every loop that waits
@@ -159,7 +177,7 @@ static const char *const lg_entry_words[] = {
 static const char *const lg_scenario_words[] = { "convoy",     "free",
 						 "many",       "nested",
 						 "signal",     "trylock",
-						 "throughput", "holders", NULL };
+						 "throughput", "holders", "shared", "recursive", "foreign", "downgrade", NULL };
 
 static const struct {
 	void *lock;
@@ -248,11 +266,15 @@ const struct lg_flavour *lg_plain_flavour(enum lg_kind kind, enum lg_mode mode)
 }
 
 static const struct lg_plan *const lg_plans[LG_SCENARIOS] = {
-	[LG_HOLDERS] = &lg_plan_holders,
+	[LG_HOLDERS] = &lg_plan_holders,     [LG_SHARED] = &lg_plan_shared,
+	[LG_RECURSIVE] = &lg_plan_recursive, [LG_FOREIGN] = &lg_plan_foreign,
+	[LG_DOWNGRADE] = &lg_plan_downgrade,
 };
 
 /* The command. */
 
+static const char *const lg_by_words[] = { "writer", "readers", "write_wanted",
+					   NULL };
 static const char *const lg_hold_words[] = { "run", "sleep", NULL };
 static const char *const lg_state_words[] = { "run",  "sleep", "preempted",
 					      "lock", "mixed", NULL };
@@ -260,9 +282,11 @@ static const char *const lg_state_words[] = { "run",  "sleep", "preempted",
 #define LG_S(scenario) BIT(LG_##scenario)
 #define LG_S_WAITS (LG_S(CONVOY) | LG_S(MANY) | LG_S(SIGNAL) | LG_S(TRYLOCK))
 #define LG_S_LOOPS (LG_S(FREE) | LG_S(THROUGHPUT))
+#define LG_S_MORE \
+	(LG_S(SHARED) | LG_S(RECURSIVE) | LG_S(FOREIGN) | LG_S(DOWNGRADE))
 #define LG_S_HOLDS                                               \
 	(LG_S(CONVOY) | LG_S(FREE) | LG_S(MANY) | LG_S(NESTED) | \
-	 LG_S(SIGNAL) | LG_S(HOLDERS))
+	 LG_S(SIGNAL) | LG_S(HOLDERS) | LG_S_MORE)
 #define LG_S_ALL (BIT(LG_SCENARIOS) - 1)
 
 static const struct lg_key {
@@ -274,32 +298,39 @@ static const struct lg_key {
 	[LG_K_KIND] = { "kind", lg_kind_words, .preset = LG_MUTEX,
 			.scenarios = LG_S_ALL },
 	[LG_K_MODE] = { "mode", lg_mode_words,
-			.scenarios = LG_S_WAITS | LG_S_LOOPS },
+			.scenarios = LG_S_WAITS | LG_S_LOOPS | LG_S(SHARED) },
 	[LG_K_BEHIND] = { "behind", lg_mode_words, .scenarios = LG_S_WAITS },
 	[LG_K_INNER_KIND] = { "inner_kind", lg_kind_words, .preset = LG_MUTEX,
 			      .scenarios = LG_S(NESTED) | LG_S(HOLDERS) },
 	[LG_K_HOLD] = { "hold", lg_hold_words,
 			.scenarios = LG_S(CONVOY) | LG_S(MANY) | LG_S(NESTED) |
-				     LG_S(SIGNAL) },
+				     LG_S(SIGNAL) | LG_S_MORE },
 	[LG_K_ENTRY] = { "entry", lg_entry_words, .preset = LG_PLAIN,
 			 .scenarios = LG_S_WAITS | LG_S_LOOPS },
 	[LG_K_IRQ] = { "irq", NULL, 0, 1, 0,
 		       LG_S(CONVOY) | LG_S(MANY) | LG_S_LOOPS },
 	[LG_K_WAITERS] = { "waiters", NULL, 1, LG_MAX_THREADS, 1,
-			   LG_S_WAITS | LG_S(HOLDERS) },
+			   LG_S_WAITS | LG_S(HOLDERS) | LG_S(SHARED) },
 	[LG_K_ROUNDS] = { "rounds", NULL, 1, 100000, 50,
-			  LG_S_WAITS | LG_S(NESTED) | LG_S(HOLDERS) },
+			  LG_S_WAITS | LG_S(NESTED) | LG_S(HOLDERS) |
+				  LG_S_MORE },
 	[LG_K_HOLD_US] = { "hold_us", NULL, 0, 1000000, 3000, LG_S_HOLDS },
 	[LG_K_HOLD_NS] = { "hold_ns", NULL, 0, 1000000000, 0, LG_S_HOLDS },
 	[LG_K_LOCKS] = { "locks", NULL, 1, LG_MAX_LOCKS, 1000, LG_S(MANY) },
 	[LG_K_TRIES] = { "tries", NULL, 1, 1000000, 10, LG_S(TRYLOCK) },
-	[LG_K_THREADS] = { "threads", NULL, 1, LG_MAX_THREADS, 1, LG_S_LOOPS },
+	[LG_K_THREADS] = { "threads", NULL, 1, LG_MAX_THREADS, 1,
+			   LG_S_LOOPS | LG_S(RECURSIVE) },
 	[LG_K_ITERATIONS] = { "iterations", NULL, 1, 100000000, 1000,
 			      LG_S_LOOPS },
 	[LG_K_INNER] = { "inner", NULL, 0, 1000000, 0, LG_S_LOOPS },
 	[LG_K_COUNT] = { "count", NULL, 0, 1, 0, LG_S(THROUGHPUT) },
 	[LG_K_MEASURE] = { "measure", NULL, 0, 1, 0, LG_S(THROUGHPUT) },
 	[LG_K_STATE] = { "state", lg_state_words, .scenarios = LG_S(HOLDERS) },
+	[LG_K_BY] = { "by", lg_by_words, .scenarios = LG_S(SHARED) },
+	[LG_K_READERS] = { "readers", NULL, 0, LG_MAX_THREADS, 1,
+			   LG_S(SHARED) | LG_S(DOWNGRADE) },
+	[LG_K_DEPTH] = { "depth", NULL, 1, LG_MAX_DEPTH, 2, LG_S(RECURSIVE) },
+	[LG_K_READ_US] = { "read_us", NULL, 0, 1000000, 0, LG_S(DOWNGRADE) },
 	[LG_K_DETAIL] = { "detail", NULL, 0, 1, 0, LG_S_WAITS },
 };
 
@@ -431,6 +462,20 @@ static void lg_presets(struct lg_run *run)
 		break;
 	case LG_SIGNAL:
 		run->value[LG_K_HOLD] = 1;
+		break;
+	case LG_SHARED:
+		run->value[LG_K_KIND] = LG_RWSEM;
+		break;
+	case LG_RECURSIVE:
+		run->value[LG_K_KIND] = LG_RWLOCK;
+		run->value[LG_K_HOLD_US] = 100;
+		break;
+	case LG_FOREIGN:
+		run->value[LG_K_KIND] = LG_SEM;
+		break;
+	case LG_DOWNGRADE:
+		run->value[LG_K_KIND] = LG_RWSEM;
+		run->value[LG_K_READERS] = 0;
 		break;
 	case LG_THROUGHPUT:
 		run->value[LG_K_THREADS] = 2;

@@ -5,9 +5,9 @@
 #include "lockgen.h"
 
 /* Hold what is held for a time, awake or asleep. */
-void lg_hold(const struct lg_run *run, const struct lg_flavour *held)
+void lg_hold_for(const struct lg_run *run, const struct lg_flavour *held,
+		 u64 ns)
 {
-	u64 ns = run->hold_ns;
 	enum lg_pause how = lg_pause_held(run, held);
 	u64 start = lg_now();
 	unsigned int turns = 0;
@@ -22,6 +22,11 @@ void lg_hold(const struct lg_run *run, const struct lg_flavour *held)
 		left_us = min_t(u64, left_us, 10000);
 		usleep_range(left_us, left_us + 20);
 	}
+}
+
+void lg_hold(const struct lg_run *run, const struct lg_flavour *held)
+{
+	lg_hold_for(run, held, run->hold_ns);
 }
 
 /* Does this thread wait in the lock function?  Only what can be known. */
@@ -169,12 +174,17 @@ static void lg_lower(atomic64_t *lowest, u64 ns)
 		;
 }
 
-void lg_count_hold(struct lg_counts *c, u64 hold_ns)
+void lg_add_hold(struct lg_counts *c, u64 hold_ns)
 {
-	atomic64_inc(&c->acquisitions);
 	atomic64_add(hold_ns, &c->hold_ns);
 	lg_raise(&c->max_hold_ns, hold_ns);
 	lg_lower(&c->min_hold_ns, hold_ns);
+}
+
+void lg_count_hold(struct lg_counts *c, u64 hold_ns)
+{
+	atomic64_inc(&c->acquisitions);
+	lg_add_hold(c, hold_ns);
 }
 
 void lg_count_wait(struct lg_counts *c, bool waited, const struct lg_wait *w,
