@@ -823,7 +823,7 @@ static int lg_check_plan(struct lg_run *run, char *error)
 	if (lg_kind_spins(run->value[LG_K_KIND]) && run->nthreads > cpus)
 		return lg_refuse(
 			error,
-			"kind=%s: needs a CPU for each thread, these are %u, and here are %u CPUs",
+			"kind=%s: each of the %u threads needs a CPU of its own, the number of CPUs is %u",
 			lg_kind_words[run->value[LG_K_KIND]], run->nthreads,
 			cpus);
 	return 0;
