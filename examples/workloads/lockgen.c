@@ -5,7 +5,7 @@
  * Runs one scenario on pthread mutexes or rwlocks and prints what really
  * happened: how often each lock was taken, how often by somebody who had to
  * wait, how long, and from which function.  A tool that watches locks is
- * checked against it.  kernel/lockgen.c does the same for the kernel's locks and
+ * checked against it.  kernel/main.c does the same for the kernel's locks and
  * says what the columns are.
  */
 #ifdef HAVE_CONFIG_H
