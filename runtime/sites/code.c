@@ -402,6 +402,7 @@ static bool add_code(struct function *function, const cs_insn *instruction)
 		.address = instruction->address,
 		.size = (uint8_t)instruction->size,
 		.flow = (uint8_t)flow,
+		.is_nop = instruction->id == X86_INS_NOP,
 		.jump = NO_JUMP,
 	};
 	/* Code may leave there one day. */
@@ -554,6 +555,20 @@ static void end_at_noreturn(struct function *function)
 	}
 }
 
+/* What fills up to where a jump leads is never run, so nobody comes from it. */
+static void end_at_padding(struct function *function)
+{
+	for (size_t i = 1; i < function->code_count; i++) {
+		const struct instruction *before = &function->code[i - 1];
+		struct instruction *at = &function->code[i];
+
+		if (at->is_nop && at->flow == NEXT && at->jump == NO_JUMP &&
+		    before->flow == AWAY &&
+		    before->address + before->size == at->address)
+			at->flow = AWAY;
+	}
+}
+
 static bool disassemble(struct function *function)
 {
 	Dwarf_Addr base, low, high;
@@ -573,6 +588,7 @@ static bool disassemble(struct function *function)
 		return false;
 	place_jumps(function);
 	end_at_noreturn(function);
+	end_at_padding(function);
 	return true;
 }
 

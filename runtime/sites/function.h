@@ -109,6 +109,7 @@ struct instruction {
 	uint64_t address;
 	uint8_t size;
 	uint8_t flow; /* code.c's */
+	bool is_nop;
 	/* What it changes; looked up when first needed. */
 	bool examined;
 	bool stores; /* to the frame */
