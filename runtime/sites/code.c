@@ -1382,7 +1382,7 @@ static bool falls_through(const struct function *function, size_t index)
 {
 	const struct instruction *before;
 
-	if (!index)
+	if (!index || index >= function->code_count)
 		return false;
 	before = &function->code[index - 1];
 	return before->flow != AWAY && before->flow != SWITCH &&
@@ -2005,6 +2005,145 @@ size_t sites_behind(struct function *function, uint64_t after, bool result,
 		    (result && changes(function, index, false, REG_RAX, 0)) ||
 		    index + 1 >= function->code_count ||
 		    !falls_through(function, index + 1))
+			break;
+		index++;
+	}
+	return count;
+}
+
+/* Whether an instruction changes what a conditional jump looks at. */
+static bool writes_flags(struct function *function, const cs_insn *insn)
+{
+	uint8_t read_count, write_count;
+	cs_regs reads, writes;
+
+	if (cs_regs_access(function->finder->detailed, insn, reads, &read_count,
+			   writes, &write_count) != CS_ERR_OK)
+		return true;
+	for (int i = 0; i < write_count; i++)
+		if (writes[i] == X86_REG_EFLAGS)
+			return true;
+	return false;
+}
+
+/* The register that is tested for zero in its lower half, or -1. */
+static int tested_register(const cs_insn *insn)
+{
+	const cs_x86_op *one = &insn->detail->x86.operands[0];
+	const cs_x86_op *two = &insn->detail->x86.operands[1];
+	int bytes, reg;
+
+	if (insn->id != X86_INS_TEST || one->type != X86_OP_REG ||
+	    two->type != X86_OP_REG || one->reg != two->reg)
+		return -1;
+	reg = register_number(one->reg, &bytes);
+	return reg >= 0 && bytes == 4 ? reg : -1;
+}
+
+/* The register that a result in one of some others is copied to, or -1. */
+static int copied_register(const cs_insn *insn, unsigned int holders)
+{
+	const cs_x86_op *to = &insn->detail->x86.operands[0];
+	const cs_x86_op *from = &insn->detail->x86.operands[1];
+	int bytes, reg;
+
+	if (insn->id != X86_INS_MOV || to->type != X86_OP_REG ||
+	    from->type != X86_OP_REG)
+		return -1;
+	reg = register_number(from->reg, &bytes);
+	if (reg < 0 || bytes < 4 || !(holders >> reg & 1))
+		return -1;
+	return register_number(to->reg, &bytes);
+}
+
+/*
+ * The conditional jump that a call's result decides on, in the call's basic
+ * block; *equal: it jumps when the result is zero.
+ */
+static bool find_decision(struct function *function, size_t index,
+			  size_t *decision, bool *equal)
+{
+	unsigned int holders = 1u << REG_RAX;
+	bool tested = false;
+
+	/* Who jumps there has not made the call. */
+	for (; index < function->code_count && !is_target(function, index);
+	     index++) {
+		const cs_insn *insn = decode(function, index);
+		int copy;
+
+		if (!insn)
+			return false;
+		if (insn->id == X86_INS_JE || insn->id == X86_INS_JNE) {
+			*decision = index;
+			*equal = insn->id == X86_INS_JE;
+			return tested;
+		}
+		if (function->code[index].flow != NEXT ||
+		    !falls_through(function, index + 1))
+			return false;
+		if (writes_flags(function, insn)) {
+			int reg = tested_register(insn);
+
+			tested = reg >= 0 && (holders >> reg & 1);
+		}
+		copy = copied_register(insn, holders);
+		for (int reg = 0; reg < REG_COUNT; reg++)
+			if (changes(function, index, false, reg, 0))
+				holders &= ~(1u << reg);
+		if (copy >= 0)
+			holders |= 1u << copy;
+	}
+	return false;
+}
+
+/* Whether no other code gets to an instruction than a jump from `from'. */
+static bool only_from(const struct function *function, size_t index,
+		      size_t from)
+{
+	uint32_t jump = function->code[index].jump;
+	Dwarf_Addr low;
+	Dwarf_Die die = function->die;
+	size_t one, other;
+
+	return dwarf_entrypc(&die, &low) == 0 &&
+	       function->code[index].address != low &&
+	       !falls_through(function, index) &&
+	       next_jump(function, index, &jump, &one) && one == from &&
+	       !next_jump(function, index, &jump, &other);
+}
+
+size_t sites_decided(struct function *function, uint64_t after, bool zero,
+		     uint64_t *addresses, size_t most)
+{
+	size_t index, decision, count = 0;
+	bool equal;
+
+	if (!disassemble(function) || function->unclear ||
+	    !find_instruction(function, after, &index) ||
+	    !find_decision(function, index, &decision, &equal))
+		return 0;
+	if (equal == zero) {
+		const cs_insn *insn = decode(function, decision);
+		uint64_t target;
+
+		if (!insn ||
+		    !jump_target(function->finder->image, insn, &target) ||
+		    !find_instruction(function, target, &index) ||
+		    !only_from(function, index, decision))
+			return 0;
+	} else {
+		index = decision + 1;
+		if (index >= function->code_count ||
+		    !falls_through(function, index) ||
+		    is_target(function, index))
+			return 0;
+	}
+	while (count < most) {
+		addresses[count++] = function->code[index].address;
+		if (function->code[index].flow != NEXT ||
+		    !falls_through(function, index + 1) ||
+		    is_target(function, index + 1))
 			break;
 		index++;
 	}

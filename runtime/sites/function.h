@@ -310,6 +310,12 @@ size_t sites_before(struct function *function, uint64_t call,
  */
 size_t sites_behind(struct function *function, uint64_t after, bool result,
 		    uint64_t *addresses, size_t most);
+/*
+ * Those of the block that only those get to for whom the call returned zero,
+ * or (not `zero') something else.
+ */
+size_t sites_decided(struct function *function, uint64_t after, bool zero,
+		     uint64_t *addresses, size_t most);
 /* How the lock of a call can be had at an address of its basic block. */
 bool sites_reach_at(struct function *function, uint64_t call, uint64_t address,
 		    struct sites_reach *reach);

@@ -141,5 +141,15 @@ bool sites_find_points(struct function *function,
 			     operation->success != SITES_ALWAYS, addresses,
 			     MAX_TRIED);
 	find_point(function, call->address, addresses, count, &call->behind);
+	if (operation->success == SITES_ALWAYS)
+		return true;
+	count = sites_decided(function, call->after,
+			      operation->success == SITES_ZERO, addresses,
+			      MAX_TRIED);
+	find_point(function, call->address, addresses, count, &call->taken);
+	count = sites_decided(function, call->after,
+			      operation->success != SITES_ZERO, addresses,
+			      MAX_TRIED);
+	find_point(function, call->address, addresses, count, &call->failed);
 	return true;
 }
