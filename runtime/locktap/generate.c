@@ -454,10 +454,21 @@ static bool file_name(struct entries *entries, const char *raw,
 	return *name != NULL;
 }
 
-/* Readers of a percpu_rwsem call a function only while a writer is about. */
-static bool is_seldom(const struct sites_call *call)
+/*
+ * Readers of a percpu_rwsem enter no function that could be probed for all of
+ * them, so theirs are found by their kind.
+ */
+static bool is_reader(enum sites_lock_kind kind, char mode)
 {
-	return strcmp(call->called, "__percpu_down_read") == 0;
+	return kind == SITES_PERCPU_RWSEM && mode == 'r';
+}
+
+static void place_release(struct entry *entry, const struct sites_call *call)
+{
+	entry->event = RELEASE;
+	entry->point = good(&call->before);
+	if (!entry->point)
+		entry->point = good(&call->behind);
 }
 
 static bool add_call(struct entries *entries, const struct sites_call *call,
@@ -475,19 +486,15 @@ static bool add_call(struct entries *entries, const struct sites_call *call,
 		return false;
 	switch (call->op) {
 	case SITES_UNLOCK:
-		entry.point = good(&call->before);
-		if (!entry.point)
-			entry.point = good(&call->behind);
+		place_release(&entry, call);
 		return add(entries, &entry);
 	case SITES_LOCK:
 	case SITES_TRYLOCK:
 		entry.event = ACQUIRE;
-		entry.point = is_seldom(call) ? NULL : good(&call->before);
+		entry.point = good(&call->before);
 		if (!add(entries, &entry))
 			return false;
 		place_acquired(&entry, call);
-		if (is_seldom(call))
-			entry.point = NULL;
 		if (!add(entries, &entry))
 			return false;
 		if (call->op == SITES_LOCK)
@@ -508,8 +515,11 @@ static bool add_unnamed(struct entries *entries, const struct sites_call *call)
 		.mode = call->mode,
 	};
 
-	if ((call->op != SITES_LOCK && call->op != SITES_TRYLOCK) ||
-	    is_seldom(call))
+	if (call->op == SITES_UNLOCK && is_reader(call->kind, call->mode)) {
+		place_release(&entry, call);
+		return add(entries, &entry);
+	}
+	if (call->op != SITES_LOCK && call->op != SITES_TRYLOCK)
 		return true;
 	place_acquired(&entry, call);
 	if (!add(entries, &entry))
@@ -724,9 +734,12 @@ static bool same_part(const struct entry *a, const struct entry *b)
 static void write_part_name(FILE *out, const struct entry *entry,
 			    const char *tag)
 {
-	if (entry->event == ACQUIRED || entry->event == TRYFAIL)
-		fprintf(out, "__lk_%s.%s.%s_%zu", event_names[entry->event],
-			sites_kind_name(entry->kind), tag, entry->part);
+	bool reads = is_reader(entry->kind, entry->mode);
+
+	if (reads || entry->event == ACQUIRED || entry->event == TRYFAIL)
+		fprintf(out, "__lk_%s.%s.%s%s_%zu", event_names[entry->event],
+			sites_kind_name(entry->kind), reads ? "r_" : "", tag,
+			entry->part);
 	else
 		fprintf(out, "__lk_part.%s_%zu", tag, entry->part);
 }

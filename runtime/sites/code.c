@@ -2150,6 +2150,267 @@ size_t sites_decided(struct function *function, uint64_t after, bool zero,
 	return count;
 }
 
+/* ------------------------------------------------------------------------ */
+/*
+ * An operation that is inlined, with a call on the way that is seldom taken:
+ * it is done by the call or by an instruction on a per-CPU counter.
+ */
+
+/* The most instructions tried to either side. */
+#define MAX_AROUND 64
+#define MAX_DOING 8
+
+struct inlined {
+	struct function *function;
+	size_t doing[MAX_DOING]; /* one of them does it */
+	size_t doing_count;
+	bool *reached; /* a mark for each instruction, and the way's work list */
+	size_t *list;
+};
+
+/* inc, dec, add or sub on %gs:(register): a per-CPU variable of no fixed place. */
+static bool is_counting(struct function *function, size_t index)
+{
+	const cs_insn *insn = decode(function, index);
+	const cs_x86_op *to;
+
+	if (!insn || !insn->detail->x86.op_count)
+		return false;
+	to = &insn->detail->x86.operands[0];
+	return (insn->id == X86_INS_INC || insn->id == X86_INS_DEC ||
+		insn->id == X86_INS_ADD || insn->id == X86_INS_SUB) &&
+	       to->type == X86_OP_MEM && to->mem.segment == X86_REG_GS &&
+	       whole_register(to->mem.base) >= 0;
+}
+
+static bool is_doing(const struct inlined *inlined, size_t index)
+{
+	for (size_t i = 0; i < inlined->doing_count; i++)
+		if (inlined->doing[i] == index)
+			return true;
+	return false;
+}
+
+static bool find_doing(struct inlined *inlined, Dwarf_Die *instance,
+		       size_t call)
+{
+	struct function *function = inlined->function;
+
+	inlined->doing[inlined->doing_count++] = call;
+	for (size_t i = 0; i < function->code_count; i++) {
+		if (i == call ||
+		    dwarf_haspc(instance, function->code[i].address) <= 0 ||
+		    !is_counting(function, i))
+			continue;
+		if (inlined->doing_count == MAX_DOING)
+			return false;
+		inlined->doing[inlined->doing_count++] = i;
+	}
+	return inlined->doing_count > 1;
+}
+
+static void reach(struct inlined *inlined, size_t index, size_t *count)
+{
+	if (inlined->reached[index])
+		return;
+	inlined->reached[index] = true;
+	inlined->list[(*count)++] = index;
+}
+
+/* Adds where an instruction leads to; false: out of the function. */
+static bool reach_next(struct inlined *inlined, size_t index, size_t *count)
+{
+	const struct function *function = inlined->function;
+	uint8_t flow = function->code[index].flow;
+	bool goes_on = falls_through(function, index + 1), jumps = false;
+
+	if (goes_on)
+		reach(inlined, index + 1, count);
+	for (size_t i = 0; i < function->jump_count; i++) {
+		if (function->jumps[i].from_index != index)
+			continue;
+		reach(inlined, function->jumps[i].to_index, count);
+		jumps = true;
+	}
+	/* Jumps that lead elsewhere are not in the list. */
+	return flow == MAYBE ? goes_on && jumps :
+			       flow != SWITCH && (goes_on || jumps);
+}
+
+/*
+ * Follows all ways from what is in the list, but not on from `stop' (nor,
+ * `no_doing', from what does it): whether one leads out of the function.
+ */
+static bool leads_out(struct inlined *inlined, size_t count, size_t stop,
+		      bool no_doing)
+{
+	bool out = false;
+
+	for (size_t i = 0; i < count; i++) {
+		size_t index = inlined->list[i];
+
+		if (index == stop || (no_doing && is_doing(inlined, index)))
+			continue;
+		out |= !reach_next(inlined, index, &count);
+	}
+	return out;
+}
+
+static void forget(struct inlined *inlined)
+{
+	memset(inlined->reached, 0, inlined->function->code_count);
+}
+
+static bool doing_reached(const struct inlined *inlined)
+{
+	for (size_t i = 0; i < inlined->doing_count; i++)
+		if (inlined->reached[inlined->doing[i]])
+			return true;
+	return false;
+}
+
+/* Where a function is entered. */
+static bool find_entry(struct function *function, size_t *index)
+{
+	Dwarf_Addr low;
+
+	return dwarf_entrypc(&function->die, &low) == 0 &&
+	       find_instruction(function, low, index);
+}
+
+/*
+ * Whether all that come to an instruction have just done it, and all who do it
+ * come there, each once.
+ */
+static bool follows_doing(struct inlined *inlined, size_t entry, size_t at)
+{
+	size_t count = 0;
+	bool out = false;
+
+	/* Nobody comes there without. */
+	forget(inlined);
+	reach(inlined, entry, &count);
+	leads_out(inlined, count, inlined->function->code_count, true);
+	if (inlined->reached[at] || is_doing(inlined, at))
+		return false;
+	/* Who has done it leaves by there alone, and does it once. */
+	forget(inlined);
+	count = 0;
+	for (size_t i = 0; i < inlined->doing_count; i++)
+		out |= !reach_next(inlined, inlined->doing[i], &count);
+	if (out || leads_out(inlined, count, at, false) ||
+	    doing_reached(inlined))
+		return false;
+	/* Nobody comes there again, but by doing it again. */
+	forget(inlined);
+	count = 0;
+	reach_next(inlined, at, &count);
+	leads_out(inlined, count, at, true);
+	return !inlined->reached[at];
+}
+
+/*
+ * Whether all that do it have come by an instruction just before, and all who
+ * come there will do it, each once.
+ */
+static bool precedes_doing(struct inlined *inlined, size_t entry, size_t at)
+{
+	size_t count = 0;
+	bool out;
+
+	forget(inlined);
+	reach(inlined, entry, &count);
+	leads_out(inlined, count, at, false);
+	if (doing_reached(inlined) && !is_doing(inlined, at))
+		return false;
+	forget(inlined);
+	count = 0;
+	out = !reach_next(inlined, at, &count);
+	if (out ||
+	    leads_out(inlined, count, inlined->function->code_count, true) ||
+	    inlined->reached[at])
+		return false;
+	/* Who has done it comes by there before doing it again. */
+	forget(inlined);
+	count = 0;
+	for (size_t i = 0; i < inlined->doing_count; i++)
+		reach_next(inlined, inlined->doing[i], &count);
+	leads_out(inlined, count, at, false);
+	return !doing_reached(inlined);
+}
+
+/* Those that lead to an instruction. */
+static void reach_back(struct inlined *inlined, size_t index, size_t *count)
+{
+	const struct function *function = inlined->function;
+	uint32_t jump = function->code[index].jump;
+	size_t from;
+
+	if (falls_through(function, index))
+		reach(inlined, index - 1, count);
+	while (next_jump(function, index, &jump, &from))
+		reach(inlined, from, count);
+}
+
+/* The instructions near the call, the nearest first. */
+static size_t find_near(struct inlined *inlined, size_t call, bool behind,
+			size_t *near)
+{
+	size_t count = 0;
+
+	forget(inlined);
+	reach(inlined, call, &count);
+	for (size_t i = 0; i < count && count < MAX_AROUND; i++) {
+		if (behind)
+			reach_next(inlined, inlined->list[i], &count);
+		else
+			reach_back(inlined, inlined->list[i], &count);
+	}
+	if (count > MAX_AROUND)
+		count = MAX_AROUND;
+	/* The call itself is no place. */
+	for (size_t i = 1; i < count; i++)
+		near[i - 1] = inlined->list[i];
+	return count ? count - 1 : 0;
+}
+
+static size_t find_around(struct inlined *inlined, size_t call, bool behind,
+			  uint64_t *addresses, size_t most)
+{
+	size_t near[MAX_AROUND], entry, near_count, count = 0;
+	struct function *function = inlined->function;
+
+	if (!find_entry(function, &entry))
+		return 0;
+	near_count = find_near(inlined, call, behind, near);
+	for (size_t i = 0; i < near_count && count < most; i++)
+		if (behind ? follows_doing(inlined, entry, near[i]) :
+			     precedes_doing(inlined, entry, near[i]))
+			addresses[count++] = function->code[near[i]].address;
+	return count;
+}
+
+size_t sites_around(struct function *function, Dwarf_Die *instance,
+		    uint64_t address, bool behind, uint64_t *addresses,
+		    size_t most)
+{
+	struct inlined inlined = { .function = function };
+	size_t call, count = 0;
+
+	if (!disassemble(function) || function->unclear ||
+	    !find_instruction(function, address, &call))
+		return 0;
+	inlined.reached = calloc(function->code_count, 1);
+	/* Each is in it once at most. */
+	inlined.list = calloc(function->code_count, sizeof(*inlined.list));
+	if (inlined.reached && inlined.list &&
+	    find_doing(&inlined, instance, call))
+		count = find_around(&inlined, call, behind, addresses, most);
+	free(inlined.reached);
+	free(inlined.list);
+	return count;
+}
+
 /* A register that holds the origin's value at an instruction. */
 static bool find_holder(struct function *function, size_t index,
 			const struct origin *wanted, struct sites_reach *reach)
