@@ -325,6 +325,23 @@ struct entries {
 	size_t file_count;
 };
 
+void generate_count_trylocks(const struct sites_calls *calls,
+			     enum sites_lock_kind kind, size_t *trylocks,
+			     size_t *unseen)
+{
+	*trylocks = *unseen = 0;
+	for (size_t i = 0; i < calls->count; i++) {
+		const struct sites_call *call = &calls->list[i];
+
+		if (call->op != SITES_TRYLOCK || call->kind != kind)
+			continue;
+		++*trylocks;
+		if (call->failed.state != SITES_GOOD &&
+		    call->behind.state != SITES_GOOD)
+			++*unseen;
+	}
+}
+
 /* The name in a probe point: without the [] of arrays. */
 static char *plain_name(const char *name)
 {
@@ -386,6 +403,30 @@ static enum sites_success opposite(enum sites_success success)
 	return success == SITES_ZERO ? SITES_NONZERO : SITES_ZERO;
 }
 
+/* Where a call has taken its lock: what it returned is tested, if it may fail. */
+static void place_acquired(struct entry *entry, const struct sites_call *call)
+{
+	entry->event = ACQUIRED;
+	entry->point = good(&call->behind);
+	entry->test = call->success;
+	if (entry->point || !good(&call->taken))
+		return;
+	entry->point = good(&call->taken);
+	entry->test = SITES_ALWAYS;
+}
+
+/* Where it has not: better where nobody else comes, so that others pay nothing. */
+static void place_tryfail(struct entry *entry, const struct sites_call *call)
+{
+	entry->event = TRYFAIL;
+	entry->point = good(&call->failed);
+	entry->test = SITES_ALWAYS;
+	if (entry->point)
+		return;
+	entry->point = good(&call->behind);
+	entry->test = opposite(call->success);
+}
+
 /* False if out of memory; *name is NULL where the file is not known. */
 static bool file_name(struct entries *entries, const char *raw,
 		      const char **name)
@@ -413,10 +454,21 @@ static bool file_name(struct entries *entries, const char *raw,
 	return *name != NULL;
 }
 
-/* Readers of a percpu_rwsem call a function only while a writer is about. */
-static bool is_seldom(const struct sites_call *call)
+/*
+ * Readers of a percpu_rwsem enter no function that could be probed for all of
+ * them, so theirs are found by their kind.
+ */
+static bool is_reader(enum sites_lock_kind kind, char mode)
 {
-	return strcmp(call->called, "__percpu_down_read") == 0;
+	return kind == SITES_PERCPU_RWSEM && mode == 'r';
+}
+
+static void place_release(struct entry *entry, const struct sites_call *call)
+{
+	entry->event = RELEASE;
+	entry->point = good(&call->before);
+	if (!entry->point)
+		entry->point = good(&call->behind);
 }
 
 static bool add_call(struct entries *entries, const struct sites_call *call,
@@ -434,46 +486,47 @@ static bool add_call(struct entries *entries, const struct sites_call *call,
 		return false;
 	switch (call->op) {
 	case SITES_UNLOCK:
-		entry.point = good(&call->before);
-		if (!entry.point)
-			entry.point = good(&call->behind);
+		place_release(&entry, call);
 		return add(entries, &entry);
 	case SITES_LOCK:
 	case SITES_TRYLOCK:
 		entry.event = ACQUIRE;
-		entry.point = is_seldom(call) ? NULL : good(&call->before);
+		entry.point = good(&call->before);
 		if (!add(entries, &entry))
 			return false;
-		entry.event = ACQUIRED;
-		entry.point = is_seldom(call) ? NULL : good(&call->behind);
-		entry.test = call->success;
+		place_acquired(&entry, call);
 		if (!add(entries, &entry))
 			return false;
 		if (call->op == SITES_LOCK)
 			return true;
-		entry.event = TRYFAIL;
-		entry.test = opposite(call->success);
+		place_tryfail(&entry, call);
 		return add(entries, &entry);
 	default:
 		return true;
 	}
 }
 
-/* A lock without a name has no probe of its own, only one of its kind's. */
+/* A lock without a name has no probes of its own, only those of its kind. */
 static bool add_unnamed(struct entries *entries, const struct sites_call *call)
 {
 	struct entry entry = {
 		.kind = call->kind,
 		.name = (char *)"?",
 		.mode = call->mode,
-		.event = ACQUIRED,
-		.test = call->success,
-		.point = good(&call->behind),
 	};
 
-	if ((call->op != SITES_LOCK && call->op != SITES_TRYLOCK) ||
-	    is_seldom(call))
+	if (call->op == SITES_UNLOCK && is_reader(call->kind, call->mode)) {
+		place_release(&entry, call);
+		return add(entries, &entry);
+	}
+	if (call->op != SITES_LOCK && call->op != SITES_TRYLOCK)
 		return true;
+	place_acquired(&entry, call);
+	if (!add(entries, &entry))
+		return false;
+	if (call->op == SITES_LOCK)
+		return true;
+	place_tryfail(&entry, call);
 	return add(entries, &entry);
 }
 
@@ -674,13 +727,19 @@ static bool same_part(const struct entry *a, const struct entry *b)
 	       !compare_texts(a->declared, b->declared) && a->mode == b->mode;
 }
 
-/* Those behind a lock call are found by their kind as well: lock.KIND.sites. */
+/*
+ * Those where a lock has been taken, or not, are found by their kind as well:
+ * lock.KIND.sites, and what the tapset makes of failed trylocks.
+ */
 static void write_part_name(FILE *out, const struct entry *entry,
 			    const char *tag)
 {
-	if (entry->event == ACQUIRED)
-		fprintf(out, "__lk_acquired.%s.%s_%zu",
-			sites_kind_name(entry->kind), tag, entry->part);
+	bool reads = is_reader(entry->kind, entry->mode);
+
+	if (reads || entry->event == ACQUIRED || entry->event == TRYFAIL)
+		fprintf(out, "__lk_%s.%s.%s%s_%zu", event_names[entry->event],
+			sites_kind_name(entry->kind), reads ? "r_" : "", tag,
+			entry->part);
 	else
 		fprintf(out, "__lk_part.%s_%zu", tag, entry->part);
 }

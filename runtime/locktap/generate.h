@@ -25,6 +25,14 @@ bool generate_names(FILE *out, struct sites_image *image,
 		    const struct sites_calls *calls, const char *tag);
 
 /*
+ * How many trylocks of a kind there are, and at how many of them nothing tells
+ * that they have failed.
+ */
+void generate_count_trylocks(const struct sites_calls *calls,
+			     enum sites_lock_kind kind, size_t *count,
+			     size_t *unseen);
+
+/*
  * The probes of one variable each.  `module' is NULL for the kernel; `pattern'
  * is what stap finds the module by: its name, or its path where it is not
  * among the kernel's modules.  False when out of memory.

@@ -23,7 +23,7 @@
 #include "locktap.h"
 
 /* Goes up when the same kernel is to be prepared anew. */
-#define PREP_FORMAT 4
+#define PREP_FORMAT 5
 
 #define DEFAULT_DIRECTORY PKGDATADIR "/tapset"
 
@@ -251,6 +251,22 @@ struct content {
 	const char *pattern; /* what stap finds the module by */
 };
 
+/* Where a spinning trylock fails stap probes nothing: its callers are probed. */
+static void write_trylocks(FILE *out, const struct sites_calls *calls)
+{
+	static const enum sites_lock_kind kinds[] = { SITES_SPIN,
+						      SITES_RWLOCK };
+
+	for (size_t i = 0; i < sizeof(kinds) / sizeof(*kinds); i++) {
+		const char *name = sites_kind_name(kinds[i]);
+		size_t count, unseen;
+
+		generate_count_trylocks(calls, kinds[i], &count, &unseen);
+		fprintf(out, "\t%s_try_sites = %zu\n\t%s_try_unseen = %zu\n",
+			name, count, name, unseen);
+	}
+}
+
 static bool write_kernel(FILE *out, const struct content *content)
 {
 	const struct sites_spin_exits *exits = &content->findings->exits;
@@ -267,9 +283,10 @@ static bool write_kernel(FILE *out, const struct content *content)
 	      "\tpercpu_syms = __lock_prep_percpu()\n"
 	      "\tpercpu_nr = __lock_prep_percpu_nr()\n"
 	      "\tnames = __lk_names_kernel()\n"
-	      "\tnames_nr = __lk_names_nr_kernel()\n"
-	      "}\n",
+	      "\tnames_nr = __lk_names_nr_kernel()\n",
 	      out);
+	write_trylocks(out, &content->findings->calls);
+	fputs("}\n", out);
 	write_pending_end(out, exits);
 	write_percpu(out, content->findings);
 	return generate_names(out, content->image, &content->findings->calls,
@@ -289,9 +306,10 @@ static bool write_module(FILE *out, const struct content *content)
 		"\nprobe __lock.prepared_module.%s = begin(-9223372036854775799)\n"
 		"{\n"
 		"\tnames = __lk_names_%s()\n"
-		"\tnames_nr = __lk_names_nr_%s()\n"
-		"}\n",
+		"\tnames_nr = __lk_names_nr_%s()\n",
 		content->tag, content->tag, content->tag);
+	write_trylocks(out, &content->findings->calls);
+	fputs("}\n", out);
 	return generate_names(out, content->image, &content->findings->calls,
 			      content->tag);
 }

@@ -535,8 +535,9 @@ struct place {
 	bool component; /* a component comes next */
 	bool is_lock; /* the first component is `lock' */
 	bool in_group; /* more may follow behind its } */
+	bool has_name; /* by an argument list */
 	int index; /* how many components there were */
-	size_t kind, kind_end; /* the text of the second one */
+	size_t kind, kind_end; /* the text of the last one, if it is known */
 };
 
 static const struct place point_begin = { .component = true };
@@ -548,6 +549,7 @@ struct points {
 	struct place now;
 	/* What each member of an open { } goes on from. */
 	struct place group[MAX_GROUPS];
+	bool named[MAX_GROUPS]; /* one of its members has a name */
 	int groups;
 	struct place conditional; /* what stood before a %( */
 };
@@ -576,6 +578,90 @@ static void read_component(struct scanner *s, struct place *place)
 	place->kind_end = end;
 }
 
+/* The next token, which stays the next one. */
+static struct token peek(struct scanner *s)
+{
+	struct token now = s->token, next;
+	size_t at = s->at;
+
+	next_token(s);
+	next = s->token;
+	s->token = now;
+	s->at = at;
+	return next;
+}
+
+static bool next_is(struct scanner *s, const char *operator)
+{
+	struct token next = peek(s);
+	size_t length = strlen(operator);
+
+	return next.type == TOKEN_OPERATOR && next.end - next.begin == length &&
+	       memcmp(s->text + next.begin, operator, length) == 0;
+}
+
+static bool is_narrowed(const char *word)
+{
+	/* The others cost nothing while nobody waits. */
+	return is_operation(word) && strncmp(word, "conten", 6) != 0;
+}
+
+static void add_operation(struct rewrite *out, const char *kind,
+			  const char *name)
+{
+	struct rewrite_operation *list = realloc(
+		out->operations, (out->operation_count + 1) * sizeof(*list));
+
+	if (!list) {
+		out->out_of_memory = true;
+		return;
+	}
+	out->operations = list;
+	list += out->operation_count++;
+	snprintf(list->kind, sizeof(list->kind), "%s", kind);
+	snprintf(list->name, sizeof(list->name), "%s", name);
+}
+
+/*
+ * lock.release or lock.spin.release becomes that of `only'.  Not every lock
+ * has each operation, so it may be missing (which a member of a { } cannot).
+ */
+static void narrow(struct scanner *s, const struct place *place,
+		   const struct place *before)
+{
+	bool has_kind = place->index == 3;
+	char operation[16], kind[32] = "*";
+	char *words = NULL;
+
+	if (!place->is_lock || place->has_name || place->index < 2 ||
+	    place->index > 3 || next_is(s, ".") || next_is(s, "("))
+		return;
+	snprintf(operation, sizeof(operation), "%.*s",
+		 (int)(place->kind_end - place->kind), s->text + place->kind);
+	if (!is_narrowed(operation))
+		return;
+	if (has_kind && before->kind_end) {
+		snprintf(kind, sizeof(kind), "%.*s",
+			 (int)(before->kind_end - before->kind),
+			 s->text + before->kind);
+		if (!is_kind(kind))
+			return;
+	}
+	add_operation(s->out, kind, operation);
+	if (!s->out->only)
+		return;
+	if (asprintf(&words, "%svar.%s.%s%s", has_kind ? "" : "*.",
+		     s->out->only, operation,
+		     place->in_group || next_is(s, "?") || next_is(s, "!") ?
+			     "" :
+			     "?") < 0) {
+		s->out->out_of_memory = true;
+		return;
+	}
+	replace(s, place->kind, place->kind_end, words);
+	free(words);
+}
+
 /* Whether `name =' follows. */
 static bool argument_follows(struct scanner *s)
 {
@@ -591,12 +677,13 @@ static bool argument_follows(struct scanner *s)
 }
 
 /* The argument list of a component, behind the `('. */
-static void read_arguments(struct scanner *s, const struct place *place)
+static void read_arguments(struct scanner *s, struct place *place)
 {
 	/* Who lists what there is, wants all that the pattern takes. */
 	bool is_whole = !place->in_group && !s->out->is_point;
 	size_t open = s->token.begin;
 
+	place->has_name = true;
 	if (place->is_lock && place->index == 1) {
 		rewrite_argument(s, open, ".*.var.", is_whole);
 		return;
@@ -623,16 +710,28 @@ static void skip_condition(struct scanner *s)
 static void open_group(struct points *points)
 {
 	points->now.in_group = true;
-	if (points->groups < MAX_GROUPS)
+	if (points->groups < MAX_GROUPS) {
 		points->group[points->groups] = points->now;
+		points->named[points->groups] = points->now.has_name;
+	}
 	points->groups++;
+}
+
+/* At the end of a { }'s member. */
+static void end_member(struct points *points)
+{
+	if (points->groups && points->groups <= MAX_GROUPS)
+		points->named[points->groups - 1] |= points->now.has_name;
 }
 
 static void close_group(struct points *points)
 {
+	end_member(points);
 	points->groups--;
-	if (points->groups < MAX_GROUPS)
+	if (points->groups < MAX_GROUPS) {
 		points->now = points->group[points->groups];
+		points->now.has_name = points->named[points->groups];
+	}
 	points->now.component = false;
 	points->now.in_group = points->groups > 0;
 	/* What comes behind {lock,other} is not of one kind. */
@@ -643,6 +742,7 @@ static void close_group(struct points *points)
 
 static void next_point(struct points *points)
 {
+	end_member(points);
 	if (!points->groups)
 		points->now = point_begin;
 	else if (points->groups <= MAX_GROUPS)
@@ -684,7 +784,10 @@ static void read_point_token(struct scanner *s, struct points *points)
 		read_arguments(s, now);
 	} else if (now->component &&
 		   (s->token.type == TOKEN_WORD || is_token(s, "*"))) {
+		struct place before = *now;
+
 		read_component(s, now);
+		narrow(s, now, &before);
 	} else if (is_token(s, "if")) {
 		next_token(s);
 		if (is_token(s, "("))
@@ -867,5 +970,6 @@ void rewrite_free(struct rewrite *rewrite)
 	for (size_t i = 0; i < rewrite->global_count; i++)
 		free(rewrite->globals[i].name);
 	free(rewrite->globals);
+	free(rewrite->operations);
 	free(rewrite->text);
 }

@@ -18,12 +18,23 @@ struct rewrite_global {
 	bool is_private;
 };
 
+/* A probe point on all locks of a kind, such as lock.spin.release. */
+struct rewrite_operation {
+	char kind[32]; /* with wildcards; * if it is not told */
+	char name[16];
+};
+
 struct rewrite {
 	/* To be given: */
 	const char *name; /* what the script is called in messages */
 	const char *const *arguments; /* @1, @2, ... */
 	size_t argument_count;
 	bool is_point; /* the text is a list of probe points, no script */
+	/*
+	 * The NAME, as probe points have it, that these operations are to be
+	 * of where the script has none; NULL: leave them alone.
+	 */
+	const char *only;
 
 	/* The result: */
 	char *text;
@@ -36,6 +47,8 @@ struct rewrite {
 	size_t line_count;
 	struct rewrite_global *globals;
 	size_t global_count;
+	struct rewrite_operation *operations; /* that `only' is for */
+	size_t operation_count;
 	bool out_of_memory;
 };
 

@@ -6,8 +6,10 @@
 #include <config.h>
 
 #include <argp.h>
+#include <ctype.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <glob.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -19,6 +21,7 @@
 #include <sites/sites.h>
 
 #include "locktap.h"
+#include "name.h"
 #include "stap.h"
 
 #define PREPARED_DIRECTORY PKGDATADIR "/tapset"
@@ -29,6 +32,8 @@ struct run {
 	const char *name; /* the script's, as messages have it */
 	char *text; /* the script's, NULL: there is none */
 	size_t length;
+	char *only; /* -G only=NAME, as probe points have it */
+	char **given; /* the line's words before rewriting */
 	bool is_regular; /* stap can read the script's file itself */
 	struct rewrite script;
 	struct rewrite *others; /* of -E, -l, -L, in this order */
@@ -189,6 +194,7 @@ static char *word_text(const struct run *run, struct stap_text text)
 static int rewrite_one(struct run *run, struct rewrite *rewrite,
 		       const char *text, size_t length)
 {
+	rewrite->only = rewrite->is_point ? NULL : run->only;
 	rewrite->arguments = (const char *const *)run->line.arguments.list;
 	rewrite->argument_count = run->line.arguments.count;
 	if (!rewrite_script(rewrite, text, length))
@@ -256,7 +262,8 @@ static int rewrite_all(struct run *run)
 		status = rewrite_word(run, &run->script, line->script,
 				      "<input>", false);
 	} else if (line->has_file) {
-		status = read_file(run, word_text(run, line->file));
+		if (!run->name)
+			status = read_file(run, word_text(run, line->file));
 		if (status != LOCKTAP_DONE)
 			return status;
 		run->script.name = run->name;
@@ -482,6 +489,170 @@ static int prepare(struct run *run)
 }
 
 /* ------------------------------------------------------------------------ */
+/* -G only=NAME: only the operations of that lock are to be probed           */
+
+static bool has_global(const struct run *run, const char *name)
+{
+	const struct rewrite_global *found =
+		find_global(&run->script, name, strlen(name));
+
+	for (size_t i = 0; !found && i < run->line.extra_count; i++)
+		found = find_global(&run->others[i], name, strlen(name));
+	return found && !found->is_private;
+}
+
+/* What is given to the script's global, NULL: nothing, or no NAME. */
+static const char *only_given(const struct run *run)
+{
+	static const char option[] = "only=";
+	const char *name = NULL;
+
+	for (size_t i = 0; i < run->line.globals.count; i++)
+		if (!strncmp(run->line.globals.list[i], option,
+			     sizeof(option) - 1))
+			name = run->line.globals.list[i] + sizeof(option) - 1;
+	if (!name || !*name || isdigit((unsigned char)*name) ||
+	    !has_global(run, "only"))
+		return NULL;
+	return name;
+}
+
+static bool wants(const struct rewrite *rewrite, const char *kind,
+		  const char *operation)
+{
+	for (size_t i = 0; i < rewrite->operation_count; i++)
+		if (name_matches(rewrite->operations[i].kind, kind) &&
+		    !strcmp(rewrite->operations[i].name, operation))
+			return true;
+	return false;
+}
+
+/*
+ * Whether a line of a generated file, `probe lock.KIND.var.NAME.OPERATION=...',
+ * makes one of the probes that are wanted.  The line is taken apart.
+ */
+static bool is_wanted(const struct run *run, char *line, const char *name)
+{
+	static const char begin[] = "probe lock.", middle[] = ".var.";
+	char *kind = line + sizeof(begin) - 1, *var, *operation;
+	bool wanted;
+
+	if (strncmp(line, begin, sizeof(begin) - 1) != 0)
+		return false;
+	line[strcspn(line, "=")] = '\0';
+	var = strstr(kind, middle);
+	operation = strrchr(kind, '.');
+	if (!var || operation < var + sizeof(middle) - 1)
+		return false;
+	*var = *operation++ = '\0';
+	if (!name_matches(name, var + sizeof(middle) - 1))
+		return false;
+	wanted = wants(&run->script, kind, operation);
+	for (size_t i = 0; !wanted && i < run->line.extra_count; i++)
+		wanted = wants(&run->others[i], kind, operation);
+	return wanted;
+}
+
+static bool file_has_wanted(const struct run *run, const char *path,
+			    const char *name)
+{
+	FILE *file = fopen(path, "re");
+	char *line = NULL;
+	bool found = false;
+	size_t size = 0;
+
+	if (!file)
+		return false;
+	while (!found && getline(&line, &size, file) > 0)
+		found = is_wanted(run, line, name);
+	free(line);
+	fclose(file);
+	return found;
+}
+
+/* In what locktap prep has written to a folder, of all its modules. */
+static bool folder_has_wanted(const struct run *run, const char *folder,
+			      const char *name)
+{
+	char *pattern = NULL;
+	bool found = false;
+	glob_t files;
+
+	if (asprintf(&pattern, "%s/linux/%s/locktap_*_probes.stp", folder,
+		     run->release) < 0)
+		return false;
+	if (glob(pattern, GLOB_NOSORT, NULL, &files) == 0) {
+		for (size_t i = 0; !found && i < files.gl_pathc; i++)
+			found = file_has_wanted(run, files.gl_pathv[i], name);
+		globfree(&files);
+	}
+	free(pattern);
+	return found;
+}
+
+static bool any_has_wanted(const struct run *run, const char *name)
+{
+	for (size_t i = 0; i < run->line.folders.count; i++)
+		if (folder_has_wanted(run, run->line.folders.list[i], name))
+			return true;
+	return folder_has_wanted(run, PREPARED_DIRECTORY, name);
+}
+
+static bool has_operations(const struct run *run)
+{
+	bool has = run->script.operation_count != 0;
+
+	for (size_t i = 0; !has && i < run->line.extra_count; i++)
+		has = run->others[i].operation_count != 0;
+	return has;
+}
+
+static void free_rewrites(struct run *run)
+{
+	for (size_t i = 0; i < run->other_count; i++)
+		rewrite_free(&run->others[i]);
+	free(run->others);
+	rewrite_free(&run->script);
+	run->others = NULL;
+	run->other_count = 0;
+	memset(&run->script, 0, sizeof(run->script));
+}
+
+/*
+ * Rewrites the script again, with the probes of one lock in place of those of
+ * all.  A lock that no place has by its name may yet be known by its address,
+ * so the script is left to look for it.
+ */
+static int narrow(struct run *run)
+{
+	const char *given = only_given(run);
+	struct name_error error;
+	char *name;
+
+	if (!given || !has_operations(run) || !run->release)
+		return LOCKTAP_DONE;
+	name = name_to_probe(given, &error);
+	if (!name && !error.text)
+		return locktap_fail("out of memory");
+	if (!name) {
+		locktap_fail("-G only=%s: %s", given, error.text);
+		return LOCKTAP_USAGE;
+	}
+	if (!any_has_wanted(run, name)) {
+		fprintf(stderr,
+			"locktap: -G only=%s: no place in the code has a lock of this name (see locktap sites --names), so all locks are probed\n",
+			given);
+		free(name);
+		return LOCKTAP_DONE;
+	}
+	run->only = name;
+	free_rewrites(run);
+	memcpy(run->line.words.list, run->given,
+	       run->line.words.count * sizeof(*run->given));
+	return rewrite_all(run);
+}
+
+/* ------------------------------------------------------------------------ */
 /* stap                                                                      */
 
 static bool is_folder(const char *path)
@@ -626,8 +797,16 @@ static int run_stap(struct run *run)
 
 static int run_script(struct run *run)
 {
-	int status = rewrite_all(run);
+	size_t bytes = run->line.words.count * sizeof(*run->given);
+	int status;
 
+	run->given = malloc(bytes + 1);
+	if (!run->given)
+		return locktap_fail("out of memory");
+	memcpy(run->given, run->line.words.list, bytes);
+	status = rewrite_all(run);
+	if (status == LOCKTAP_DONE && run->print && find_release(run))
+		status = narrow(run);
 	if (status != LOCKTAP_DONE)
 		return status;
 	if (run->print) {
@@ -648,6 +827,8 @@ static int run_script(struct run *run)
 		return locktap_fail(
 			"stap is not installed: Debian package systemtap, Fedora packages systemtap-client systemtap-devel");
 	status = prepare(run);
+	if (status == LOCKTAP_DONE)
+		status = narrow(run);
 	if (status != LOCKTAP_DONE)
 		return status;
 	return run_stap(run);
@@ -660,10 +841,9 @@ int locktap_run(int argc, char **argv)
 
 	if (read_words(&run, argc, argv))
 		status = run_script(&run);
-	for (size_t i = 0; i < run.other_count; i++)
-		rewrite_free(&run.others[i]);
-	free(run.others);
-	rewrite_free(&run.script);
+	free_rewrites(&run);
+	free(run.only);
+	free(run.given);
 	free(run.text);
 	free(run.stap);
 	stap_free_line(&run.line);

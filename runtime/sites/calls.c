@@ -678,7 +678,8 @@ static bool add_lock_call(struct run *run, struct function *function,
 		pending.portable = is_portable(function, call->scope, &found);
 	}
 	if ((run->ask & SITES_POINTS) &&
-	    !sites_find_points(function, call->operation, &pending.call))
+	    !sites_find_points(function, call->operation, call->scope,
+			       &pending.call))
 		return false;
 	if (!sites_grow(&list, run->count, sizeof(*run->list), finder->error))
 		return false;

@@ -402,6 +402,7 @@ static bool add_code(struct function *function, const cs_insn *instruction)
 		.address = instruction->address,
 		.size = (uint8_t)instruction->size,
 		.flow = (uint8_t)flow,
+		.is_nop = instruction->id == X86_INS_NOP,
 		.jump = NO_JUMP,
 	};
 	/* Code may leave there one day. */
@@ -554,6 +555,20 @@ static void end_at_noreturn(struct function *function)
 	}
 }
 
+/* What fills up to where a jump leads is never run, so nobody comes from it. */
+static void end_at_padding(struct function *function)
+{
+	for (size_t i = 1; i < function->code_count; i++) {
+		const struct instruction *before = &function->code[i - 1];
+		struct instruction *at = &function->code[i];
+
+		if (at->is_nop && at->flow == NEXT && at->jump == NO_JUMP &&
+		    before->flow == AWAY &&
+		    before->address + before->size == at->address)
+			at->flow = AWAY;
+	}
+}
+
 static bool disassemble(struct function *function)
 {
 	Dwarf_Addr base, low, high;
@@ -573,6 +588,7 @@ static bool disassemble(struct function *function)
 		return false;
 	place_jumps(function);
 	end_at_noreturn(function);
+	end_at_padding(function);
 	return true;
 }
 
@@ -1366,7 +1382,7 @@ static bool falls_through(const struct function *function, size_t index)
 {
 	const struct instruction *before;
 
-	if (!index)
+	if (!index || index >= function->code_count)
 		return false;
 	before = &function->code[index - 1];
 	return before->flow != AWAY && before->flow != SWITCH &&
@@ -1992,6 +2008,406 @@ size_t sites_behind(struct function *function, uint64_t after, bool result,
 			break;
 		index++;
 	}
+	return count;
+}
+
+/* Whether an instruction changes what a conditional jump looks at. */
+static bool writes_flags(struct function *function, const cs_insn *insn)
+{
+	uint8_t read_count, write_count;
+	cs_regs reads, writes;
+
+	if (cs_regs_access(function->finder->detailed, insn, reads, &read_count,
+			   writes, &write_count) != CS_ERR_OK)
+		return true;
+	for (int i = 0; i < write_count; i++)
+		if (writes[i] == X86_REG_EFLAGS)
+			return true;
+	return false;
+}
+
+/* The register that is tested for zero in its lower half, or -1. */
+static int tested_register(const cs_insn *insn)
+{
+	const cs_x86_op *one = &insn->detail->x86.operands[0];
+	const cs_x86_op *two = &insn->detail->x86.operands[1];
+	int bytes, reg;
+
+	if (insn->id != X86_INS_TEST || one->type != X86_OP_REG ||
+	    two->type != X86_OP_REG || one->reg != two->reg)
+		return -1;
+	reg = register_number(one->reg, &bytes);
+	return reg >= 0 && bytes == 4 ? reg : -1;
+}
+
+/* The register that a result in one of some others is copied to, or -1. */
+static int copied_register(const cs_insn *insn, unsigned int holders)
+{
+	const cs_x86_op *to = &insn->detail->x86.operands[0];
+	const cs_x86_op *from = &insn->detail->x86.operands[1];
+	int bytes, reg;
+
+	if (insn->id != X86_INS_MOV || to->type != X86_OP_REG ||
+	    from->type != X86_OP_REG)
+		return -1;
+	reg = register_number(from->reg, &bytes);
+	if (reg < 0 || bytes < 4 || !(holders >> reg & 1))
+		return -1;
+	return register_number(to->reg, &bytes);
+}
+
+/*
+ * The conditional jump that a call's result decides on, in the call's basic
+ * block; *equal: it jumps when the result is zero.
+ */
+static bool find_decision(struct function *function, size_t index,
+			  size_t *decision, bool *equal)
+{
+	unsigned int holders = 1u << REG_RAX;
+	bool tested = false;
+
+	/* Who jumps there has not made the call. */
+	for (; index < function->code_count && !is_target(function, index);
+	     index++) {
+		const cs_insn *insn = decode(function, index);
+		int copy;
+
+		if (!insn)
+			return false;
+		if (insn->id == X86_INS_JE || insn->id == X86_INS_JNE) {
+			*decision = index;
+			*equal = insn->id == X86_INS_JE;
+			return tested;
+		}
+		if (function->code[index].flow != NEXT ||
+		    !falls_through(function, index + 1))
+			return false;
+		if (writes_flags(function, insn)) {
+			int reg = tested_register(insn);
+
+			tested = reg >= 0 && (holders >> reg & 1);
+		}
+		copy = copied_register(insn, holders);
+		for (int reg = 0; reg < REG_COUNT; reg++)
+			if (changes(function, index, false, reg, 0))
+				holders &= ~(1u << reg);
+		if (copy >= 0)
+			holders |= 1u << copy;
+	}
+	return false;
+}
+
+/* Whether no other code gets to an instruction than a jump from `from'. */
+static bool only_from(const struct function *function, size_t index,
+		      size_t from)
+{
+	uint32_t jump = function->code[index].jump;
+	Dwarf_Addr low;
+	Dwarf_Die die = function->die;
+	size_t one, other;
+
+	return dwarf_entrypc(&die, &low) == 0 &&
+	       function->code[index].address != low &&
+	       !falls_through(function, index) &&
+	       next_jump(function, index, &jump, &one) && one == from &&
+	       !next_jump(function, index, &jump, &other);
+}
+
+size_t sites_decided(struct function *function, uint64_t after, bool zero,
+		     uint64_t *addresses, size_t most)
+{
+	size_t index, decision, count = 0;
+	bool equal;
+
+	if (!disassemble(function) || function->unclear ||
+	    !find_instruction(function, after, &index) ||
+	    !find_decision(function, index, &decision, &equal))
+		return 0;
+	if (equal == zero) {
+		const cs_insn *insn = decode(function, decision);
+		uint64_t target;
+
+		if (!insn ||
+		    !jump_target(function->finder->image, insn, &target) ||
+		    !find_instruction(function, target, &index) ||
+		    !only_from(function, index, decision))
+			return 0;
+	} else {
+		index = decision + 1;
+		if (index >= function->code_count ||
+		    !falls_through(function, index) ||
+		    is_target(function, index))
+			return 0;
+	}
+	while (count < most) {
+		addresses[count++] = function->code[index].address;
+		if (function->code[index].flow != NEXT ||
+		    !falls_through(function, index + 1) ||
+		    is_target(function, index + 1))
+			break;
+		index++;
+	}
+	return count;
+}
+
+/* ------------------------------------------------------------------------ */
+/*
+ * An operation that is inlined, with a call on the way that is seldom taken:
+ * it is done by the call or by an instruction on a per-CPU counter.
+ */
+
+/* The most instructions tried to either side. */
+#define MAX_AROUND 64
+#define MAX_DOING 8
+
+struct inlined {
+	struct function *function;
+	size_t doing[MAX_DOING]; /* one of them does it */
+	size_t doing_count;
+	bool *reached; /* a mark for each instruction, and the way's work list */
+	size_t *list;
+};
+
+/* inc, dec, add or sub on %gs:(register): a per-CPU variable of no fixed place. */
+static bool is_counting(struct function *function, size_t index)
+{
+	const cs_insn *insn = decode(function, index);
+	const cs_x86_op *to;
+
+	if (!insn || !insn->detail->x86.op_count)
+		return false;
+	to = &insn->detail->x86.operands[0];
+	return (insn->id == X86_INS_INC || insn->id == X86_INS_DEC ||
+		insn->id == X86_INS_ADD || insn->id == X86_INS_SUB) &&
+	       to->type == X86_OP_MEM && to->mem.segment == X86_REG_GS &&
+	       whole_register(to->mem.base) >= 0;
+}
+
+static bool is_doing(const struct inlined *inlined, size_t index)
+{
+	for (size_t i = 0; i < inlined->doing_count; i++)
+		if (inlined->doing[i] == index)
+			return true;
+	return false;
+}
+
+static bool find_doing(struct inlined *inlined, Dwarf_Die *instance,
+		       size_t call)
+{
+	struct function *function = inlined->function;
+
+	inlined->doing[inlined->doing_count++] = call;
+	for (size_t i = 0; i < function->code_count; i++) {
+		if (i == call ||
+		    dwarf_haspc(instance, function->code[i].address) <= 0 ||
+		    !is_counting(function, i))
+			continue;
+		if (inlined->doing_count == MAX_DOING)
+			return false;
+		inlined->doing[inlined->doing_count++] = i;
+	}
+	return inlined->doing_count > 1;
+}
+
+static void reach(struct inlined *inlined, size_t index, size_t *count)
+{
+	if (inlined->reached[index])
+		return;
+	inlined->reached[index] = true;
+	inlined->list[(*count)++] = index;
+}
+
+/* Adds where an instruction leads to; false: out of the function. */
+static bool reach_next(struct inlined *inlined, size_t index, size_t *count)
+{
+	const struct function *function = inlined->function;
+	uint8_t flow = function->code[index].flow;
+	bool goes_on = falls_through(function, index + 1), jumps = false;
+
+	if (goes_on)
+		reach(inlined, index + 1, count);
+	for (size_t i = 0; i < function->jump_count; i++) {
+		if (function->jumps[i].from_index != index)
+			continue;
+		reach(inlined, function->jumps[i].to_index, count);
+		jumps = true;
+	}
+	/* Jumps that lead elsewhere are not in the list. */
+	return flow == MAYBE ? goes_on && jumps :
+			       flow != SWITCH && (goes_on || jumps);
+}
+
+/*
+ * Follows all ways from what is in the list, but not on from `stop' (nor,
+ * `no_doing', from what does it): whether one leads out of the function.
+ */
+static bool leads_out(struct inlined *inlined, size_t count, size_t stop,
+		      bool no_doing)
+{
+	bool out = false;
+
+	for (size_t i = 0; i < count; i++) {
+		size_t index = inlined->list[i];
+
+		if (index == stop || (no_doing && is_doing(inlined, index)))
+			continue;
+		out |= !reach_next(inlined, index, &count);
+	}
+	return out;
+}
+
+static void forget(struct inlined *inlined)
+{
+	memset(inlined->reached, 0, inlined->function->code_count);
+}
+
+static bool doing_reached(const struct inlined *inlined)
+{
+	for (size_t i = 0; i < inlined->doing_count; i++)
+		if (inlined->reached[inlined->doing[i]])
+			return true;
+	return false;
+}
+
+/* Where a function is entered. */
+static bool find_entry(struct function *function, size_t *index)
+{
+	Dwarf_Addr low;
+
+	return dwarf_entrypc(&function->die, &low) == 0 &&
+	       find_instruction(function, low, index);
+}
+
+/*
+ * Whether all that come to an instruction have just done it, and all who do it
+ * come there, each once.
+ */
+static bool follows_doing(struct inlined *inlined, size_t entry, size_t at)
+{
+	size_t count = 0;
+	bool out = false;
+
+	/* Nobody comes there without. */
+	forget(inlined);
+	reach(inlined, entry, &count);
+	leads_out(inlined, count, inlined->function->code_count, true);
+	if (inlined->reached[at] || is_doing(inlined, at))
+		return false;
+	/* Who has done it leaves by there alone, and does it once. */
+	forget(inlined);
+	count = 0;
+	for (size_t i = 0; i < inlined->doing_count; i++)
+		out |= !reach_next(inlined, inlined->doing[i], &count);
+	if (out || leads_out(inlined, count, at, false) ||
+	    doing_reached(inlined))
+		return false;
+	/* Nobody comes there again, but by doing it again. */
+	forget(inlined);
+	count = 0;
+	reach_next(inlined, at, &count);
+	leads_out(inlined, count, at, true);
+	return !inlined->reached[at];
+}
+
+/*
+ * Whether all that do it have come by an instruction just before, and all who
+ * come there will do it, each once.
+ */
+static bool precedes_doing(struct inlined *inlined, size_t entry, size_t at)
+{
+	size_t count = 0;
+	bool out;
+
+	forget(inlined);
+	reach(inlined, entry, &count);
+	leads_out(inlined, count, at, false);
+	if (doing_reached(inlined) && !is_doing(inlined, at))
+		return false;
+	forget(inlined);
+	count = 0;
+	out = !reach_next(inlined, at, &count);
+	if (out ||
+	    leads_out(inlined, count, inlined->function->code_count, true) ||
+	    inlined->reached[at])
+		return false;
+	/* Who has done it comes by there before doing it again. */
+	forget(inlined);
+	count = 0;
+	for (size_t i = 0; i < inlined->doing_count; i++)
+		reach_next(inlined, inlined->doing[i], &count);
+	leads_out(inlined, count, at, false);
+	return !doing_reached(inlined);
+}
+
+/* Those that lead to an instruction. */
+static void reach_back(struct inlined *inlined, size_t index, size_t *count)
+{
+	const struct function *function = inlined->function;
+	uint32_t jump = function->code[index].jump;
+	size_t from;
+
+	if (falls_through(function, index))
+		reach(inlined, index - 1, count);
+	while (next_jump(function, index, &jump, &from))
+		reach(inlined, from, count);
+}
+
+/* The instructions near the call, the nearest first. */
+static size_t find_near(struct inlined *inlined, size_t call, bool behind,
+			size_t *near)
+{
+	size_t count = 0;
+
+	forget(inlined);
+	reach(inlined, call, &count);
+	for (size_t i = 0; i < count && count < MAX_AROUND; i++) {
+		if (behind)
+			reach_next(inlined, inlined->list[i], &count);
+		else
+			reach_back(inlined, inlined->list[i], &count);
+	}
+	if (count > MAX_AROUND)
+		count = MAX_AROUND;
+	/* The call itself is no place. */
+	for (size_t i = 1; i < count; i++)
+		near[i - 1] = inlined->list[i];
+	return count ? count - 1 : 0;
+}
+
+static size_t find_around(struct inlined *inlined, size_t call, bool behind,
+			  uint64_t *addresses, size_t most)
+{
+	size_t near[MAX_AROUND], entry, near_count, count = 0;
+	struct function *function = inlined->function;
+
+	if (!find_entry(function, &entry))
+		return 0;
+	near_count = find_near(inlined, call, behind, near);
+	for (size_t i = 0; i < near_count && count < most; i++)
+		if (behind ? follows_doing(inlined, entry, near[i]) :
+			     precedes_doing(inlined, entry, near[i]))
+			addresses[count++] = function->code[near[i]].address;
+	return count;
+}
+
+size_t sites_around(struct function *function, Dwarf_Die *instance,
+		    uint64_t address, bool behind, uint64_t *addresses,
+		    size_t most)
+{
+	struct inlined inlined = { .function = function };
+	size_t call, count = 0;
+
+	if (!disassemble(function) || function->unclear ||
+	    !find_instruction(function, address, &call))
+		return 0;
+	inlined.reached = calloc(function->code_count, 1);
+	/* Each is in it once at most. */
+	inlined.list = calloc(function->code_count, sizeof(*inlined.list));
+	if (inlined.reached && inlined.list &&
+	    find_doing(&inlined, instance, call))
+		count = find_around(&inlined, call, behind, addresses, most);
+	free(inlined.reached);
+	free(inlined.list);
 	return count;
 }
 

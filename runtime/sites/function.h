@@ -109,6 +109,7 @@ struct instruction {
 	uint64_t address;
 	uint8_t size;
 	uint8_t flow; /* code.c's */
+	bool is_nop;
 	/* What it changes; looked up when first needed. */
 	bool examined;
 	bool stores; /* to the frame */
@@ -309,13 +310,28 @@ size_t sites_before(struct function *function, uint64_t call,
  */
 size_t sites_behind(struct function *function, uint64_t after, bool result,
 		    uint64_t *addresses, size_t most);
+/*
+ * Those of the block that only those get to for whom the call returned zero,
+ * or (not `zero') something else.
+ */
+size_t sites_decided(struct function *function, uint64_t after, bool zero,
+		     uint64_t *addresses, size_t most);
+/*
+ * The same for an operation that is inlined (`instance') with a call that is
+ * made but seldom: whoever gets to one of them does it, call or not, or
+ * (`behind') has done it, each once.
+ */
+size_t sites_around(struct function *function, Dwarf_Die *instance,
+		    uint64_t address, bool behind, uint64_t *addresses,
+		    size_t most);
 /* How the lock of a call can be had at an address of its basic block. */
 bool sites_reach_at(struct function *function, uint64_t call, uint64_t address,
 		    struct sites_reach *reach);
 
 /* points.c */
+/* `scope': the innermost that the call is in. */
 bool sites_find_points(struct function *function,
-		       const struct sites_operation *operation,
+		       const struct sites_operation *operation, int scope,
 		       struct sites_call *call);
 
 #endif

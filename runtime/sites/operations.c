@@ -60,6 +60,7 @@ const char *sites_op_name(enum sites_op op)
 static const struct sites_operation operations[] = {
 	{ "__down_read_trylock", SITES_RWSEM, SITES_TRYLOCK, 'r', TRUE },
 	{ "__percpu_down_read", SITES_PERCPU_RWSEM, SITES_LOCK, 'r', TRUE },
+	UNLOCK("__percpu_up_read", SITES_PERCPU_RWSEM, 'r'),
 	LOCK("_mutex_lock_nest_lock", SITES_MUTEX, 'x'),
 	LOCK("_raw_read_lock", SITES_RWLOCK, 'r'),
 	LOCK("_raw_read_lock_bh", SITES_RWLOCK, 'r'),

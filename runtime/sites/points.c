@@ -123,8 +123,52 @@ static void find_point(struct function *function, uint64_t call,
 	}
 }
 
+/*
+ * The inlined percpu_down_read() or percpu_up_read() that a call is in, NULL:
+ * there is none, or it is one that may fail.
+ */
+static Dwarf_Die *find_instance(struct function *function, int scope)
+{
+	Dwarf_Die *instance = NULL;
+
+	for (; scope >= 0; scope = function->scopes[scope].parent) {
+		Dwarf_Die *die = &function->scopes[scope].die;
+		const char *name = sites_die_name(die);
+
+		if (!function->scopes[scope].is_inline)
+			continue;
+		if (strcmp(name, "percpu_down_read_trylock") == 0)
+			return NULL;
+		if (strncmp(name, "percpu_down_read", 16) != 0 &&
+		    strncmp(name, "percpu_up_read", 14) != 0)
+			break;
+		instance = die;
+	}
+	return instance;
+}
+
+/* Readers call a function only while a writer is about. */
+static void find_reader_points(struct function *function, int scope,
+			       struct sites_call *call)
+{
+	Dwarf_Die *instance = find_instance(function, scope);
+	uint64_t addresses[MAX_TRIED];
+	size_t count = 0;
+
+	if (instance)
+		count = sites_around(function, instance, call->address, false,
+				     addresses, MAX_TRIED);
+	find_point(function, call->address, addresses, count, &call->before);
+	count = 0;
+	if (instance)
+		count = sites_around(function, instance, call->address, true,
+				     addresses, MAX_TRIED);
+	find_point(function, call->address, addresses, count, &call->behind);
+	call->success = SITES_ALWAYS;
+}
+
 bool sites_find_points(struct function *function,
-		       const struct sites_operation *operation,
+		       const struct sites_operation *operation, int scope,
 		       struct sites_call *call)
 {
 	uint64_t addresses[MAX_TRIED];
@@ -132,6 +176,10 @@ bool sites_find_points(struct function *function,
 
 	if (!read_ranges(function))
 		return false;
+	if (operation->kind == SITES_PERCPU_RWSEM && operation->mode == 'r') {
+		find_reader_points(function, scope, call);
+		return true;
+	}
 	count = sites_before(function, call->address, addresses, MAX_TRIED);
 	find_point(function, call->address, addresses, count, &call->before);
 	call->behind.state = SITES_NO_BLOCK;
@@ -141,5 +189,15 @@ bool sites_find_points(struct function *function,
 			     operation->success != SITES_ALWAYS, addresses,
 			     MAX_TRIED);
 	find_point(function, call->address, addresses, count, &call->behind);
+	if (operation->success == SITES_ALWAYS)
+		return true;
+	count = sites_decided(function, call->after,
+			      operation->success == SITES_ZERO, addresses,
+			      MAX_TRIED);
+	find_point(function, call->address, addresses, count, &call->taken);
+	count = sites_decided(function, call->after,
+			      operation->success != SITES_ZERO, addresses,
+			      MAX_TRIED);
+	find_point(function, call->address, addresses, count, &call->failed);
 	return true;
 }

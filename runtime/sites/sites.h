@@ -265,6 +265,12 @@ struct sites_call {
 	struct sites_point before;
 	struct sites_point behind;
 	enum sites_success success;
+	/*
+	 * Of a call that may fail: the first such address where only those get
+	 * to who have the lock, and where only those do who have not.
+	 */
+	struct sites_point taken;
+	struct sites_point failed;
 };
 
 struct sites_calls {

@@ -163,6 +163,41 @@ static int query_calls(struct sites_image *image)
 	return 0;
 }
 
+static void print_point(const char *what, const struct sites_point *point)
+{
+	static const char *const states[] = { "not-asked", "good", "no-block",
+					      "no-row", "no-lock" };
+
+	printf(" %s", what);
+	if (point->state == SITES_GOOD)
+		printf("=%" PRIx64, point->address);
+	else
+		printf(":%s", states[point->state]);
+}
+
+/* ADDRESS CALLED FUNCTION, then where probes may be: WHAT=ADDRESS or WHAT:WHY */
+static int query_points(struct sites_image *image)
+{
+	struct sites_calls calls;
+	struct sites_error error;
+
+	if (!sites_calls(image, SITES_POINTS, &calls, &error))
+		return failed(&error);
+	for (size_t i = 0; i < calls.count; i++) {
+		const struct sites_call *call = &calls.list[i];
+
+		printf("%" PRIx64 " %s %s", call->address, call->called,
+		       call->function);
+		print_point("before", &call->before);
+		print_point("behind", &call->behind);
+		print_point("taken", &call->taken);
+		print_point("failed", &call->failed);
+		putchar('\n');
+	}
+	sites_calls_free(&calls);
+	return 0;
+}
+
 static uint64_t hexadecimal(const char *text)
 {
 	return strtoull(text, NULL, 16);
@@ -190,6 +225,8 @@ static int query(struct sites_image *image, int count, char **words)
 		return query_spin(image);
 	if (strcmp(what, "calls") == 0)
 		return query_calls(image);
+	if (strcmp(what, "points") == 0)
+		return query_points(image);
 	fprintf(stderr, "sites-query: what is \"%s\"?\n", what);
 	return 2;
 }
