@@ -151,6 +151,11 @@ static const char *const lk_kind_name[LK_KINDS] = {
 static const char *const lk_mode_name[] = { "x", "r", "w" };
 enum lk_mode { LK_X, LK_R, LK_W };
 
+static inline enum lk_mode lk_mode_of(const char *word)
+{
+	return word[0] == 'r' ? LK_R : word[0] == 'w' ? LK_W : LK_X;
+}
+
 enum lk_op {
 	LK_NONE,
 	LK_BEGIN,
@@ -232,7 +237,8 @@ struct lk_hold {
 	u8 contended : 1;
 	u8 tries : 1; /* by a trylock */
 	u8 inner : 1; /* the internal lock of another lock */
-	u8 by_return : 1; /* start_ns is from a return probe */
+	u8 by_return : 1; /* start_ns is from a return probe, */
+	u8 by_site : 1; /* or from a probe behind the call */
 };
 
 /* What a release ends. */
@@ -390,8 +396,6 @@ static struct {
 	bool sees_rwsem; /* a rwsem's writer that spins */
 	bool sees_percpu; /* a percpu_rwsem's writer behind readers */
 	bool virt_spin; /* this guest uses the test-and-set lock */
-#define LK_SEES_ALL_TRIES 15u
-	u32 sees_try; /* failing trylocks: bit 0 spin, 1 and 2 rwlock by mode, 3 spin _bh */
 	bool sees_percpu_readers;
 	bool tells_tries; /* the script asks for failed trylocks */
 	bool tracks; /* holds are kept */

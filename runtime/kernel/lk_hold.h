@@ -327,18 +327,16 @@ static inline void lk_hold_fill(struct lk_hold *h, unsigned long lock, unsigned 
 	h->level = 0;
 	h->got = h->told = h->contended = h->inner = 0;
 	h->tries = tries;
-	h->by_return = 0;
+	h->by_return = h->by_site = 0;
 }
 
 /* By which function a lock is asked for. */
-enum lk_tries { LK_WAITS, LK_TRIES, LK_TRIES_BH };
+enum lk_tries { LK_WAITS, LK_TRIES };
 
-/* Whether failures of this function are seen. */
-static inline bool lk_sees_try(unsigned int kind, unsigned int mode, enum lk_tries tries)
-{
-	return lk_kernel.sees_try & 1u << (kind == LK_RWLOCK ? mode : tries == LK_TRIES_BH ? 3 : 0);
-}
-
+/*
+ * Nothing tells that a spinning trylock failed before its caller goes on: what
+ * the lock is at the entry decides, and a failure that is seen later corrects.
+ */
 static struct lk_hold *lk_enter_spin(struct lk_cpu *cpu, const struct lk_at *at,
 				     enum lk_tries tries)
 {
@@ -348,8 +346,7 @@ static struct lk_hold *lk_enter_spin(struct lk_cpu *cpu, const struct lk_at *at,
 	struct lk_hold *h;
 	u32 ip;
 
-	if (tries && !lk_sees_try(ev->kind, ev->mode, tries) &&
-	    !lk_is_free(ev->kind, ev->mode, ev->lock))
+	if (tries && !lk_is_free(ev->kind, ev->mode, ev->lock))
 		return NULL;
 	ip = lk_entry_caller(cpu, at, &inner);
 	h = lk_held_push(cpu, level, ev->lock, ev->mode, tries, &recursive);
@@ -622,7 +619,7 @@ static int lk_returned(const struct lk_at *at, unsigned int kind, enum lk_says s
 	return ev->op == op;
 }
 
-/* The failing path of a spinning trylock. 1: a tryfail. */
+/* A trylock has failed: its caller goes on. 1: a tryfail. */
 static int lk_try_failed(const struct lk_at *at, unsigned long lock, unsigned int kind,
 			 unsigned int mode)
 {
@@ -637,10 +634,10 @@ static int lk_try_failed(const struct lk_at *at, unsigned long lock, unsigned in
 	}
 	lk_op_event(cpu, LK_TRYFAIL, lock, kind, mode);
 	cpu->ev.at_entry = 0;
-	h = lk_held_find(cpu, lock);
+	cpu->ev.ip = (u32)at->regs->ip;
+	h = lk_spins(kind) ? lk_held_find(cpu, lock) : NULL;
 	if (h && h->tries) {
 		cpu->ev.valid = !h->inner;
-		cpu->ev.ip = h->ip;
 		lk_held_remove(cpu, h - cpu->held);
 	}
 	return cpu->ev.valid;
@@ -650,6 +647,8 @@ static int lk_try_failed(const struct lk_at *at, unsigned long lock, unsigned in
 
 static inline u64 lk_own_ns(const struct lk_hold *h)
 {
+	if (h->by_site) /* another way in and out: not measured */
+		return 0;
 	return h->contended && !h->by_return ? lk_own.after_ns : lk_own.before_ns + lk_own.after_ns;
 }
 
@@ -675,12 +674,12 @@ static void lk_ended(struct lk_cpu *cpu, const struct lk_hold *h, u64 now)
 	ev->block_ns = h->block_ns;
 }
 
-/* The entry of an unlock function. 1: a release. */
-static int lk_leave(const struct lk_at *at, unsigned int kind, unsigned int mode)
+/* A lock is let go. 1: a release. */
+static int lk_leave_lock(const struct lk_at *at, unsigned long lock, unsigned int kind,
+			 unsigned int mode)
 {
 	u64 now = lk_now_ns();
 	struct lk_cpu *cpu = lk_this_cpu();
-	unsigned long lock = at->regs->di;
 	struct lk_event *ev;
 	struct lk_hold *h;
 
@@ -730,6 +729,12 @@ static int lk_leave(const struct lk_at *at, unsigned int kind, unsigned int mode
 	return 1;
 }
 
+/* The entry of an unlock function. */
+static int lk_leave(const struct lk_at *at, unsigned int kind, unsigned int mode)
+{
+	return lk_leave_lock(at, at->regs->di, kind, mode);
+}
+
 /* A writer becomes a reader: one hold ends, another begins. */
 static int lk_downgrade(const struct lk_at *at, unsigned int kind)
 {
@@ -777,6 +782,58 @@ static int lk_leave_late(const struct lk_at *at, unsigned int kind, unsigned int
 	cpu->ev.op = LK_ACQUIRED;
 	cpu->ev.ip = cpu->ev.hold.ip;
 	return 1;
+}
+
+/* --- Probes at the places that take and let go, instead of in the functions ------------- */
+
+/* The lock has just been taken here. */
+static int lk_site_got(const struct lk_at *at, unsigned long lock, unsigned int kind,
+		       unsigned int mode)
+{
+	struct lk_cpu *cpu = lk_this_cpu();
+	unsigned int level = lk_level(at);
+	bool recursive = false;
+	struct lk_hold *h;
+	struct lk_event was;
+
+	if (unlikely(!cpu))
+		return 0;
+	was = cpu->ev;
+	if (!lk_first(cpu, at)) {
+		cpu->ev.op = LK_ACQUIRED;
+		return cpu->ev.valid;
+	}
+	lk_op_event(cpu, LK_ACQUIRED, lock, kind, mode);
+	cpu->ev.at_entry = 0;
+	cpu->ev.ip = (u32)at->regs->ip;
+	h = lk_spins(kind) ? lk_held_push(cpu, level, lock, mode, false, &recursive) :
+			     lk_hold_new(cpu, kind == LK_SEM ? lock : (unsigned long)current);
+	lk_hold_fill(h, lock, kind, mode, cpu->ev.ip, false);
+	h->level = level;
+	h->got = h->told = h->by_site = 1;
+	lk_hold_wait(h, &was);
+	h->contended = h->wait_ns != 0;
+	cpu->ev.wait_ns = h->wait_ns;
+	cpu->ev.spin_ns = h->spin_ns;
+	cpu->ev.block_ns = h->block_ns;
+	if (lk_kernel.stacks)
+		h->stack = lk_kernel.stacks(cpu, at);
+	h->start_ns = lk_now_ns();
+	return 1;
+}
+
+/* It is let go here. */
+static int lk_site_gave(const struct lk_at *at, unsigned long lock, unsigned int kind,
+			unsigned int mode)
+{
+	int told = lk_leave_lock(at, lock, kind, mode);
+	struct lk_cpu *cpu = lk_this_cpu();
+
+	if (cpu) {
+		cpu->ev.at_entry = 0;
+		cpu->ev.ip = (u32)at->regs->ip;
+	}
+	return told;
 }
 
 /* Holds that had begun and are not over: told at the end. */

@@ -72,7 +72,7 @@ static u32 lk_blind(void)
 		blind |= 1u << 3;
 	if (!lk_kernel.sees_percpu)
 		blind |= 1u << 4;
-	if (lk_kernel.tells_tries && lk_kernel.sees_try != LK_SEES_ALL_TRIES)
+	if (lk_kernel.tells_tries && !lk_names_nr)
 		blind |= 1u << 5;
 	if (lk_opt.report == LK_HOLD && !lk_kernel.sees_percpu_readers)
 		blind |= 1u << 7;
