@@ -551,6 +551,7 @@ struct points {
 	struct place group[MAX_GROUPS];
 	bool named[MAX_GROUPS]; /* one of its members has a name */
 	int groups;
+	bool narrowed; /* something in the open { } */
 	struct place conditional; /* what stood before a %( */
 };
 
@@ -624,11 +625,12 @@ static void add_operation(struct rewrite *out, const char *kind,
 
 /*
  * lock.release or lock.spin.release becomes that of `only'.  Not every lock
- * has each operation, so it may be missing (which a member of a { } cannot).
+ * has each operation, so it may be missing; of a { } that is said behind it.
  */
-static void narrow(struct scanner *s, const struct place *place,
+static void narrow(struct scanner *s, struct points *points,
 		   const struct place *before)
 {
+	const struct place *place = &points->now;
 	bool has_kind = place->index == 3;
 	char operation[16], kind[32] = "*";
 	char *words = NULL;
@@ -660,6 +662,17 @@ static void narrow(struct scanner *s, const struct place *place,
 	}
 	replace(s, place->kind, place->kind_end, words);
 	free(words);
+	points->narrowed |= place->in_group;
+}
+
+/* All that a { } stands for may be missing. */
+static void narrow_group(struct scanner *s, struct points *points)
+{
+	if (!points->narrowed || points->groups)
+		return;
+	points->narrowed = false;
+	if (!next_is(s, "?") && !next_is(s, "!") && !next_is(s, "."))
+		replace(s, s->token.begin, s->token.end, "}?");
 }
 
 /* Whether `name =' follows. */
@@ -776,6 +789,7 @@ static void read_point_token(struct scanner *s, struct points *points)
 		open_group(points);
 	} else if (is_token(s, "}")) {
 		close_group(points);
+		narrow_group(s, points);
 	} else if (is_token(s, ".")) {
 		now->component = true;
 	} else if (is_token(s, ",") || is_token(s, "=") || is_token(s, "+=")) {
@@ -787,7 +801,7 @@ static void read_point_token(struct scanner *s, struct points *points)
 		struct place before = *now;
 
 		read_component(s, now);
-		narrow(s, now, &before);
+		narrow(s, points, &before);
 	} else if (is_token(s, "if")) {
 		next_token(s);
 		if (is_token(s, "("))

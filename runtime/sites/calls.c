@@ -347,6 +347,51 @@ static bool add_variable(struct function *function, Dwarf_Die *die, int scope)
 	return true;
 }
 
+/* Where in what the inlined function's first parameter points to a member is. */
+static bool member_offset(Dwarf_Die *inlined, const char *member,
+			  int64_t *offset)
+{
+	Dwarf_Die child, type, structure;
+	Dwarf_Attribute attribute;
+	Dwarf_Word value;
+	bool more = dwarf_child(inlined, &child) == 0;
+
+	while (more && dwarf_tag(&child) != DW_TAG_formal_parameter)
+		more = sites_next(&child);
+	if (!more || !sites_type_of(&child, &type) ||
+	    !sites_pointee(&type, &structure) || !sites_peel(&structure))
+		return false;
+	for (more = dwarf_child(&structure, &child) == 0; more;
+	     more = sites_next(&child)) {
+		if (strcmp(sites_die_name(&child), member) != 0 ||
+		    !dwarf_attr(&child, DW_AT_data_member_location,
+				&attribute) ||
+		    dwarf_formudata(&attribute, &value) != 0)
+			continue;
+		*offset = (int64_t)value;
+		return true;
+	}
+	return false;
+}
+
+/* An operation that is one only within another, inlined one. */
+static void check_within(struct function *function, struct call *call)
+{
+	const struct sites_operation *operation = call->operation;
+
+	if (!operation || !operation->within)
+		return;
+	for (int at = call->scope; at >= 0; at = function->scopes[at].parent) {
+		Dwarf_Die *die = &function->scopes[at].die;
+
+		if (function->scopes[at].is_inline &&
+		    strcmp(sites_die_name(die), operation->within) == 0 &&
+		    member_offset(die, operation->member, &call->past))
+			return;
+	}
+	call->operation = NULL;
+}
+
 static bool add_call(struct function *function, Dwarf_Die *die, int scope)
 {
 	struct call call = { .die = *die, .scope = scope };
@@ -360,6 +405,7 @@ static bool add_call(struct function *function, Dwarf_Die *die, int scope)
 		return true;
 	call.after = after;
 	call.operation = called_operation(function->callees, die);
+	check_within(function, &call);
 	if (!sites_grow(&list, function->call_count, sizeof(call),
 			function->finder->error))
 		return false;
@@ -598,7 +644,10 @@ static bool name_call(struct function *function, const struct call *call,
 	uint64_t address = 0;
 	int reg = 0;
 
-	switch (first_argument(call, &address, &reg, &goal)) {
+	enum argument argument = first_argument(call, &address, &reg, &goal);
+
+	goal.offset[goal.steps - 1] -= call->past;
+	switch (argument) {
 	case ARGUMENT_ADDRESS:
 		/* In a module another file's symbol has no address here. */
 		if (sites_name_address(function, address, &goal, found))
@@ -617,6 +666,7 @@ static bool name_call(struct function *function, const struct call *call,
 	memset(&goal, 0, sizeof(goal));
 	goal.kind = call->operation->kind;
 	goal.steps = 1;
+	goal.offset[0] = -call->past;
 	return sites_follow(function, found_call->address, REG_RDI, &goal,
 			    found);
 }
@@ -646,7 +696,9 @@ static bool add_lock_call(struct run *run, struct function *function,
 			.op = call->operation->op,
 			.kind = call->operation->kind,
 			.mode = call->operation->mode,
-			.called = call->operation->name,
+			.called = call->operation->within ?
+					  call->operation->within :
+					  call->operation->name,
 			.success = call->operation->success,
 			.name = "?",
 			.function = function->name,
@@ -678,8 +730,7 @@ static bool add_lock_call(struct run *run, struct function *function,
 		pending.portable = is_portable(function, call->scope, &found);
 	}
 	if ((run->ask & SITES_POINTS) &&
-	    !sites_find_points(function, call->operation, call->scope,
-			       &pending.call))
+	    !sites_find_points(function, call, &pending.call))
 		return false;
 	if (!sites_grow(&list, run->count, sizeof(*run->list), finder->error))
 		return false;

@@ -2192,11 +2192,13 @@ static bool is_doing(const struct inlined *inlined, size_t index)
 }
 
 static bool find_doing(struct inlined *inlined, Dwarf_Die *instance,
-		       size_t call)
+		       size_t call, bool call_does)
 {
 	struct function *function = inlined->function;
+	size_t counting = 0;
 
-	inlined->doing[inlined->doing_count++] = call;
+	if (call_does)
+		inlined->doing[inlined->doing_count++] = call;
 	for (size_t i = 0; i < function->code_count; i++) {
 		if (i == call ||
 		    dwarf_haspc(instance, function->code[i].address) <= 0 ||
@@ -2205,8 +2207,9 @@ static bool find_doing(struct inlined *inlined, Dwarf_Die *instance,
 		if (inlined->doing_count == MAX_DOING)
 			return false;
 		inlined->doing[inlined->doing_count++] = i;
+		counting++;
 	}
-	return inlined->doing_count > 1;
+	return counting > 0;
 }
 
 static void reach(struct inlined *inlined, size_t index, size_t *count)
@@ -2391,8 +2394,8 @@ static size_t find_around(struct inlined *inlined, size_t call, bool behind,
 }
 
 size_t sites_around(struct function *function, Dwarf_Die *instance,
-		    uint64_t address, bool behind, uint64_t *addresses,
-		    size_t most)
+		    uint64_t address, bool call_does, bool behind,
+		    uint64_t *addresses, size_t most)
 {
 	struct inlined inlined = { .function = function };
 	size_t call, count = 0;
@@ -2404,7 +2407,7 @@ size_t sites_around(struct function *function, Dwarf_Die *instance,
 	/* Each is in it once at most. */
 	inlined.list = calloc(function->code_count, sizeof(*inlined.list));
 	if (inlined.reached && inlined.list &&
-	    find_doing(&inlined, instance, call))
+	    find_doing(&inlined, instance, call, call_does))
 		count = find_around(&inlined, call, behind, addresses, most);
 	free(inlined.reached);
 	free(inlined.list);
@@ -2540,8 +2543,8 @@ static bool find_load(struct function *function, size_t index,
 	return true;
 }
 
-bool sites_reach_at(struct function *function, uint64_t call, uint64_t address,
-		    struct sites_reach *reach)
+bool sites_reach_at(struct function *function, uint64_t call, int64_t past,
+		    uint64_t address, struct sites_reach *reach)
 {
 	struct origin wanted;
 	size_t index, from;
@@ -2552,6 +2555,7 @@ bool sites_reach_at(struct function *function, uint64_t call, uint64_t address,
 	    !find_instruction(function, call, &from))
 		return false;
 	wanted = origin_from(function, from, false, REG_RDI, 0);
+	wanted.added -= past;
 	if (wanted.what == ORIGIN_MADE &&
 	    fixed_value(function, wanted.index, &reach->address)) {
 		reach->base = SITES_FIXED;

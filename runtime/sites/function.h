@@ -79,6 +79,7 @@ struct call {
 	int scope;
 	uint64_t after;
 	const struct sites_operation *operation; /* NULL: not a lock's */
+	int64_t past; /* where in the lock its argument points to */
 };
 
 /* Where a variable is, in a range of addresses. */
@@ -319,19 +320,21 @@ size_t sites_decided(struct function *function, uint64_t after, bool zero,
 /*
  * The same for an operation that is inlined (`instance') with a call that is
  * made but seldom: whoever gets to one of them does it, call or not, or
- * (`behind') has done it, each once.
+ * (`behind') has done it, each once.  `call_does': the call is one way to do it,
+ * not only what is done beside it.
  */
 size_t sites_around(struct function *function, Dwarf_Die *instance,
-		    uint64_t address, bool behind, uint64_t *addresses,
-		    size_t most);
-/* How the lock of a call can be had at an address of its basic block. */
-bool sites_reach_at(struct function *function, uint64_t call, uint64_t address,
-		    struct sites_reach *reach);
+		    uint64_t address, bool call_does, bool behind,
+		    uint64_t *addresses, size_t most);
+/*
+ * How the lock of a call can be had at an address of its basic block; the
+ * call's argument points `past' the lock's beginning.
+ */
+bool sites_reach_at(struct function *function, uint64_t call, int64_t past,
+		    uint64_t address, struct sites_reach *reach);
 
 /* points.c */
-/* `scope': the innermost that the call is in. */
-bool sites_find_points(struct function *function,
-		       const struct sites_operation *operation, int scope,
+bool sites_find_points(struct function *function, const struct call *found_call,
 		       struct sites_call *call);
 
 #endif

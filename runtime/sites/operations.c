@@ -35,31 +35,33 @@ const char *sites_op_name(enum sites_op op)
 #define TRUE SITES_NONZERO
 #define ZERO SITES_ZERO
 
-#define LOCK(name, kind, mode)                     \
-	{                                          \
-		name, kind, SITES_LOCK, mode, VOID \
+#define LOCK(name, kind, mode)                                 \
+	{                                                      \
+		name, kind, SITES_LOCK, mode, VOID, NULL, NULL \
 	}
-#define LOCK0(name, kind, mode)                    \
-	{                                          \
-		name, kind, SITES_LOCK, mode, ZERO \
+#define LOCK0(name, kind, mode)                                \
+	{                                                      \
+		name, kind, SITES_LOCK, mode, ZERO, NULL, NULL \
 	}
-#define TRY(name, kind, mode)                         \
-	{                                             \
-		name, kind, SITES_TRYLOCK, mode, TRUE \
+#define TRY(name, kind, mode)                                     \
+	{                                                         \
+		name, kind, SITES_TRYLOCK, mode, TRUE, NULL, NULL \
 	}
-#define TRY0(name, kind, mode)                        \
-	{                                             \
-		name, kind, SITES_TRYLOCK, mode, ZERO \
+#define TRY0(name, kind, mode)                                    \
+	{                                                         \
+		name, kind, SITES_TRYLOCK, mode, ZERO, NULL, NULL \
 	}
-#define UNLOCK(name, kind, mode)                     \
-	{                                            \
-		name, kind, SITES_UNLOCK, mode, VOID \
+#define UNLOCK(name, kind, mode)                                 \
+	{                                                        \
+		name, kind, SITES_UNLOCK, mode, VOID, NULL, NULL \
 	}
 
 /* Sorted by name: looked up by bsearch. */
 static const struct sites_operation operations[] = {
-	{ "__down_read_trylock", SITES_RWSEM, SITES_TRYLOCK, 'r', TRUE },
-	{ "__percpu_down_read", SITES_PERCPU_RWSEM, SITES_LOCK, 'r', TRUE },
+	{ "__down_read_trylock", SITES_RWSEM, SITES_TRYLOCK, 'r', TRUE, NULL,
+	  NULL },
+	{ "__percpu_down_read", SITES_PERCPU_RWSEM, SITES_LOCK, 'r', TRUE, NULL,
+	  NULL },
 	UNLOCK("__percpu_up_read", SITES_PERCPU_RWSEM, 'r'),
 	LOCK("_mutex_lock_nest_lock", SITES_MUTEX, 'x'),
 	LOCK("_raw_read_lock", SITES_RWLOCK, 'r'),
@@ -111,7 +113,8 @@ static const struct sites_operation operations[] = {
 	LOCK0("down_write_killable_nested", SITES_RWSEM, 'w'),
 	LOCK("down_write_nested", SITES_RWSEM, 'w'),
 	TRY("down_write_trylock", SITES_RWSEM, 'w'),
-	{ "downgrade_write", SITES_RWSEM, SITES_DOWNGRADE, 'w', VOID },
+	{ "downgrade_write", SITES_RWSEM, SITES_DOWNGRADE, 'w', VOID, NULL,
+	  NULL },
 	LOCK("mutex_lock", SITES_MUTEX, 'x'),
 	LOCK0("mutex_lock_interruptible", SITES_MUTEX, 'x'),
 	LOCK0("mutex_lock_interruptible_nested", SITES_MUTEX, 'x'),
@@ -142,6 +145,9 @@ static const struct sites_operation operations[] = {
 	LOCK0("pthread_spin_lock", SITES_PTHREAD_SPIN, 'x'),
 	TRY0("pthread_spin_trylock", SITES_PTHREAD_SPIN, 'x'),
 	UNLOCK("pthread_spin_unlock", SITES_PTHREAD_SPIN, 'x'),
+	/* In older kernels a reader that lets go wakes the writer itself. */
+	{ "rcuwait_wake_up", SITES_PERCPU_RWSEM, SITES_UNLOCK, 'r', VOID,
+	  "percpu_up_read", "writer" },
 	LOCK("rt_mutex_lock", SITES_RTMUTEX, 'x'),
 	LOCK0("rt_mutex_lock_interruptible", SITES_RTMUTEX, 'x'),
 	LOCK0("rt_mutex_lock_killable", SITES_RTMUTEX, 'x'),

@@ -105,8 +105,8 @@ static bool can_probe(struct function *function, uint64_t address)
 }
 
 /* The first of the addresses that can be probed and where the lock is known. */
-static void find_point(struct function *function, uint64_t call,
-		       const uint64_t *addresses, size_t count,
+static void find_point(struct function *function, const struct call *call,
+		       uint64_t at, const uint64_t *addresses, size_t count,
 		       struct sites_point *point)
 {
 	point->state = count ? SITES_NO_ROW : SITES_NO_BLOCK;
@@ -115,7 +115,7 @@ static void find_point(struct function *function, uint64_t call,
 			continue;
 		point->state = SITES_NO_LOCK;
 		point->address = addresses[i];
-		if (!sites_reach_at(function, call, addresses[i],
+		if (!sites_reach_at(function, at, call->past, addresses[i],
 				    &point->reach))
 			continue;
 		point->state = SITES_GOOD;
@@ -148,56 +148,64 @@ static Dwarf_Die *find_instance(struct function *function, int scope)
 }
 
 /* Readers call a function only while a writer is about. */
-static void find_reader_points(struct function *function, int scope,
+static void find_reader_points(struct function *function,
+			       const struct call *found_call,
 			       struct sites_call *call)
 {
-	Dwarf_Die *instance = find_instance(function, scope);
+	Dwarf_Die *instance = find_instance(function, found_call->scope);
+	bool call_does = !found_call->operation->within;
 	uint64_t addresses[MAX_TRIED];
 	size_t count = 0;
 
 	if (instance)
-		count = sites_around(function, instance, call->address, false,
-				     addresses, MAX_TRIED);
-	find_point(function, call->address, addresses, count, &call->before);
+		count = sites_around(function, instance, call->address,
+				     call_does, false, addresses, MAX_TRIED);
+	find_point(function, found_call, call->address, addresses, count,
+		   &call->before);
 	count = 0;
 	if (instance)
-		count = sites_around(function, instance, call->address, true,
-				     addresses, MAX_TRIED);
-	find_point(function, call->address, addresses, count, &call->behind);
+		count = sites_around(function, instance, call->address,
+				     call_does, true, addresses, MAX_TRIED);
+	find_point(function, found_call, call->address, addresses, count,
+		   &call->behind);
 	call->success = SITES_ALWAYS;
 }
 
-bool sites_find_points(struct function *function,
-		       const struct sites_operation *operation, int scope,
+bool sites_find_points(struct function *function, const struct call *found_call,
 		       struct sites_call *call)
 {
+	const struct sites_operation *operation = found_call->operation;
 	uint64_t addresses[MAX_TRIED];
 	size_t count;
 
 	if (!read_ranges(function))
 		return false;
 	if (operation->kind == SITES_PERCPU_RWSEM && operation->mode == 'r') {
-		find_reader_points(function, scope, call);
+		find_reader_points(function, found_call, call);
 		return true;
 	}
 	count = sites_before(function, call->address, addresses, MAX_TRIED);
-	find_point(function, call->address, addresses, count, &call->before);
+	find_point(function, found_call, call->address, addresses, count,
+		   &call->before);
 	call->behind.state = SITES_NO_BLOCK;
 	if (call->tail)
 		return true;
 	count = sites_behind(function, call->after,
 			     operation->success != SITES_ALWAYS, addresses,
 			     MAX_TRIED);
-	find_point(function, call->address, addresses, count, &call->behind);
+	find_point(function, found_call, call->address, addresses, count,
+		   &call->behind);
 	if (operation->success == SITES_ALWAYS)
 		return true;
 	count = sites_decided(function, call->after,
 			      operation->success == SITES_ZERO, addresses,
 			      MAX_TRIED);
-	find_point(function, call->address, addresses, count, &call->taken);
+	find_point(function, found_call, call->address, addresses, count,
+		   &call->taken);
 	count = sites_decided(function, call->after,
 			      operation->success != SITES_ZERO, addresses,
 			      MAX_TRIED);
-	find_point(function, call->address, addresses, count, &call->failed);
+	find_point(function, found_call, call->address, addresses, count,
+		   &call->failed);
 	return true;
 }

@@ -115,6 +115,12 @@ struct sites_operation {
 	enum sites_op op;
 	char mode;
 	enum sites_success success;
+	/*
+	 * Not NULL: it is that operation only where it is called by an inlined
+	 * one of this name, with the address of a member of the lock.
+	 */
+	const char *within;
+	const char *member;
 };
 
 /* The lock operation that a function is, or NULL. */
