@@ -50,6 +50,8 @@ static const struct {
 	  "a spinlock's hold after a first waiter's wait has the wait in it: run `locktap prep`" },
 	{ "percpu_rwsem_readers",
 	  "readers of a percpu_rwsem call no function: not seen" },
+	{ "waits",
+	  "whether a lock was waited for is not seen by the probes on one variable" },
 	{ "names",
 	  "locks in allocated memory have no names: run `locktap prep` (it needs the kernel's debug information)" },
 };
@@ -65,7 +67,7 @@ static u32 lk_blind(void)
 			blind |= 1u << 0;
 		else if (!lk_kernel.sees_pending)
 			blind |= 1u << 1;
-	} else if (!lk_kernel.sees_pending || lk_kernel.virt_spin) {
+	} else if (lk_kernel.tracks && (!lk_kernel.sees_pending || lk_kernel.virt_spin)) {
 		blind |= 1u << 6;
 	}
 	if (!lk_kernel.sees_rwsem)
@@ -74,10 +76,12 @@ static u32 lk_blind(void)
 		blind |= 1u << 4;
 	if (lk_kernel.tells_tries && !lk_names_nr)
 		blind |= 1u << 5;
-	if (lk_opt.report == LK_HOLD && !lk_kernel.sees_percpu_readers)
+	if (lk_opt.report == LK_HOLD && lk_kernel.tracks && !lk_kernel.sees_percpu_readers)
 		blind |= 1u << 7;
-	if (!lk_names_nr)
+	if (lk_opt.report == LK_HOLD && !lk_kernel.tracks)
 		blind |= 1u << 8;
+	if (!lk_names_nr)
+		blind |= 1u << 9;
 	return blind;
 }
 

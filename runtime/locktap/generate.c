@@ -82,6 +82,7 @@ static size_t text_offset(const struct texts *texts, const char *name)
 struct pair {
 	uint64_t address;
 	size_t text;
+	bool returns; /* the address is a return address */
 };
 
 static int compare_pairs(const void *left, const void *right)
@@ -89,6 +90,19 @@ static int compare_pairs(const void *left, const void *right)
 	const struct pair *a = left, *b = right;
 
 	return a->address < b->address ? -1 : a->address > b->address;
+}
+
+/* What of the pairs of one address, up to end, counts; NULL: it is ambiguous. */
+static const struct pair *one_pair(const struct pair *first,
+				   const struct pair *end)
+{
+	for (const struct pair *pair = first; pair < end; pair++)
+		if (pair->returns)
+			return pair;
+	for (const struct pair *pair = first; pair < end; pair++)
+		if (pair->text != first->text)
+			return NULL;
+	return first;
 }
 
 /* Addresses in a range, from its begin, with the offset of the name's text. */
@@ -102,11 +116,18 @@ static size_t write_pairs(FILE *out, const char *what, const char *tag,
 		qsort(pairs, pair_count, sizeof(*pairs), compare_pairs);
 	fprintf(out, "static const unsigned int lk_%s_%s_%zu[][2] = {\n", what,
 		tag, number);
-	for (size_t i = 0; i < pair_count; i++) {
-		if (i && pairs[i].address == pairs[i - 1].address)
+	for (size_t i = 0, end; i < pair_count; i = end) {
+		const struct pair *pair;
+
+		for (end = i + 1;
+		     end < pair_count && pairs[end].address == pairs[i].address;
+		     end++)
+			;
+		pair = one_pair(&pairs[i], &pairs[end]);
+		if (!pair)
 			continue;
 		fprintf(out, "\t{ 0x%" PRIx64 ", %zu },\n",
-			pairs[i].address - from, pairs[i].text);
+			pair->address - from, pair->text);
 		written++;
 	}
 	/* C has no empty arrays. */
@@ -123,21 +144,37 @@ struct part {
 	struct sites_range range;
 };
 
+/* By which addresses a call is known: where it returns to, and its probes'. */
+#define CALL_ADDRESSES 3
+
+static size_t call_pairs(const struct sites_call *call,
+			 const struct texts *texts, const struct part *part,
+			 struct pair *pairs)
+{
+	const struct sites_point *points[] = { &call->behind, &call->failed };
+	size_t text = text_offset(texts, call->name), count = 0;
+
+	if (call->after > part->range.low && call->after <= part->range.high)
+		pairs[count++] = (struct pair){ call->after, text, true };
+	for (size_t i = 0; i < sizeof(points) / sizeof(*points); i++)
+		if (points[i]->state == SITES_GOOD &&
+		    points[i]->address > part->range.low &&
+		    points[i]->address <= part->range.high)
+			pairs[count++] = (struct pair){ points[i]->address,
+							text, false };
+	return count;
+}
+
 static size_t write_sites(FILE *out, const struct sites_calls *calls,
 			  const struct texts *texts, const struct part *part,
 			  const char *tag, size_t number, struct pair *pairs)
 {
 	size_t pair_count = 0;
 
-	for (size_t i = 0; i < calls->count; i++) {
-		const struct sites_call *call = &calls->list[i];
-
-		if (may_wait(call) && call->after > part->range.low &&
-		    call->after <= part->range.high)
-			pairs[pair_count++] =
-				(struct pair){ call->after,
-					       text_offset(texts, call->name) };
-	}
+	for (size_t i = 0; i < calls->count; i++)
+		if (may_wait(&calls->list[i]))
+			pair_count += call_pairs(&calls->list[i], texts, part,
+						 pairs + pair_count);
 	return write_pairs(out, "sites", tag, number, pairs, pair_count,
 			   part->range.low);
 }
@@ -157,7 +194,8 @@ static size_t write_fixed(FILE *out, const struct sites_calls *calls,
 		    call->fixed >= range->low && call->fixed < range->high)
 			pairs[pair_count++] =
 				(struct pair){ call->fixed,
-					       text_offset(texts, call->name) };
+					       text_offset(texts, call->name),
+					       false };
 	}
 	return write_pairs(out, what, tag, number, pairs, pair_count,
 			   range->low);
@@ -253,7 +291,8 @@ static size_t write_parts(FILE *out, struct sites_image *image,
 bool generate_names(FILE *out, struct sites_image *image,
 		    const struct sites_calls *calls, const char *tag)
 {
-	struct pair *pairs = calloc(calls->count + 1, sizeof(*pairs));
+	struct pair *pairs =
+		calloc(CALL_ADDRESSES * calls->count + 1, sizeof(*pairs));
 	struct texts texts = { 0 };
 	char *rows = NULL;
 	size_t bytes = 0, parts = 0;
@@ -818,6 +857,7 @@ struct variable {
 		*prefix; /* a module's name in front of its variables', or "" */
 	const char *declared; /* only those of this file, NULL: all */
 	const char *tag;
+	size_t *number; /* of the next variable */
 };
 
 static void write_name(FILE *out, const struct variable *variable)
@@ -854,18 +894,13 @@ static void count(const struct variable *variable, unsigned int events,
 	}
 }
 
-/* The probe of some operations: those of a name, of a file, of a module. */
-static void write_probe(FILE *out, const struct variable *variable,
-			const char *suffix, unsigned int events)
+/* The parts that make some operations of a variable. */
+static void write_part_list(FILE *out, const struct variable *variable,
+			    unsigned int events)
 {
-	size_t armed, unarmed, last = (size_t)-1;
 	const char *before = "=";
+	size_t last = (size_t)-1;
 
-	count(variable, events, &armed, &unarmed);
-	if (!armed)
-		return;
-	write_name(out, variable);
-	fputs(suffix, out);
 	for (const struct entry *entry = variable->first; entry < variable->end;
 	     entry++) {
 		if (!entry->point || entry->part == last ||
@@ -876,9 +911,96 @@ static void write_probe(FILE *out, const struct variable *variable,
 		write_part_name(out, entry, variable->tag);
 		before = ",";
 	}
+}
+
+static void write_unarmed_part(FILE *out, const struct variable *variable,
+			       unsigned int events)
+{
+	size_t armed, unarmed;
+
+	count(variable, events, &armed, &unarmed);
 	if (unarmed)
 		fprintf(out, ",__lk_unarmed.%s_%zu", variable->tag, unarmed);
 	fputs("{}\n", out);
+}
+
+/* The probe of an operation: of a name, of a file, of a module. */
+static void write_probe(FILE *out, const struct variable *variable,
+			enum event event, const char *body)
+{
+	size_t armed, unarmed;
+
+	count(variable, 1u << event, &armed, &unarmed);
+	if (!armed)
+		return;
+	write_name(out, variable);
+	fprintf(out, ".%s", event_names[event]);
+	write_part_list(out, variable, 1u << event);
+	if (unarmed)
+		fprintf(out, ",__lk_unarmed.%s_%zu", variable->tag, unarmed);
+	fprintf(out, "{%s}\n", body);
+}
+
+/*
+ * Where a variable's locks are taken and let go the core keeps who holds them
+ * (runtime/kernel/lk_hold.h); a release alone needs the acquisitions too. All
+ * variables of both are set in each, since one probe may be made of both.
+ */
+static void write_holds(FILE *out, const struct variable *variable,
+			size_t number)
+{
+	int kind = (int)variable->first->kind;
+	size_t got, gave, unarmed;
+
+	count(variable, 1u << ACQUIRED, &got, &unarmed);
+	count(variable, 1u << RELEASE, &gave, &unarmed);
+	if (got) {
+		fprintf(out, "probe __lk_got.%s_%zu", variable->tag, number);
+		write_part_list(out, variable, 1u << ACQUIRED);
+		fprintf(out,
+			"{if(!__lk_got(lock,%d,mode))next "
+			"wait_ns=__lk_wait_ns() spin_ns=__lk_spin_ns() "
+			"block_ns=__lk_block_ns() hold_ns=0}\n",
+			kind);
+		write_name(out, variable);
+		fprintf(out, ".acquired=__lk_got.%s_%zu", variable->tag,
+			number);
+		write_unarmed_part(out, variable, 1u << ACQUIRED);
+	}
+	if (gave) {
+		if (got) {
+			fprintf(out, "probe __lk_kept.%s_%zu", variable->tag,
+				number);
+			write_part_list(out, variable, 1u << ACQUIRED);
+			fprintf(out,
+				"{__lk_got(lock,%d,mode) hold_ns=0 next}\n",
+				kind);
+		}
+		fprintf(out, "probe __lk_gave.%s_%zu", variable->tag, number);
+		write_part_list(out, variable, 1u << RELEASE);
+		fprintf(out,
+			"{if(!__lk_gave(lock,%d,mode))next "
+			"hold_ns=__lk_hold_ns() wait_ns=0 spin_ns=0 "
+			"block_ns=0 ret=0}\n",
+			kind);
+		write_name(out, variable);
+		fputs(".release=", out);
+		if (got)
+			fprintf(out, "__lk_kept.%s_%zu,", variable->tag,
+				number);
+		fprintf(out, "__lk_gave.%s_%zu", variable->tag, number);
+		write_unarmed_part(out, variable, 1u << RELEASE);
+	}
+	if (!got && !gave)
+		return;
+	write_name(out, variable);
+	fputc('=', out);
+	if (got)
+		fprintf(out, "__lk_got.%s_%zu%s", variable->tag, number,
+			gave ? "," : "");
+	if (gave)
+		fprintf(out, "__lk_gave.%s_%zu", variable->tag, number);
+	write_unarmed_part(out, variable, 1u << ACQUIRED | 1u << RELEASE);
 }
 
 /* The waits of one name's callers. */
@@ -901,15 +1023,16 @@ static void write_waits(FILE *out, const struct variable *variable)
 	}
 }
 
-static void write_variable(FILE *out, const struct variable *variable)
+static void write_variable(FILE *out, struct variable *variable)
 {
-	for (unsigned int event = 0; event < EVENTS; event++) {
-		char suffix[16];
+	char failed[64];
 
-		snprintf(suffix, sizeof(suffix), ".%s", event_names[event]);
-		write_probe(out, variable, suffix, 1u << event);
-	}
-	write_probe(out, variable, "", 1u << ACQUIRED | 1u << RELEASE);
+	snprintf(failed, sizeof(failed),
+		 "if(!__lk_try_failed(lock,%d,mode))next",
+		 (int)variable->first->kind);
+	write_probe(out, variable, ACQUIRE, "");
+	write_probe(out, variable, TRYFAIL, failed);
+	write_holds(out, variable, (*variable->number)++);
 	/* The callers of one name's variables are not told apart. */
 	if (!variable->declared)
 		write_waits(out, variable);
@@ -997,7 +1120,9 @@ static bool write_unarmed(FILE *out, const struct entries *entries,
 			fprintf(out,
 				"probe __lk_unarmed.%s_%zu = __lk_count_unarmed\n"
 				"{\n\t__lk_add_unarmed(%zu)\n\tlock = 0\n"
-				"\tmode = \"?\"\n\top = \"?\"\n\tnext\n}\n",
+				"\tkind = mode = op = name = \"?\"\n"
+				"\tcaller = ret = hold_ns = wait_ns = spin_ns = block_ns = 0\n"
+				"\tnext\n}\n",
 				tag, i, i);
 	free(numbers);
 	return true;
@@ -1047,7 +1172,10 @@ bool generate_probes(FILE *out, struct sites_image *image,
 		     struct generated *told)
 {
 	struct entries entries = { .tree = { .is_kernel = true } };
-	struct variable variable = { .prefix = "", .tag = tag };
+	size_t number = 0;
+	struct variable variable = { .prefix = "",
+				     .tag = tag,
+				     .number = &number };
 	struct output output = { out, module, told };
 	struct target target = { image, tag, module, pattern, 0 };
 	bool done;

@@ -23,7 +23,7 @@
 #include "locktap.h"
 
 /* Goes up when the same kernel is to be prepared anew. */
-#define PREP_FORMAT 5
+#define PREP_FORMAT 6
 
 #define DEFAULT_DIRECTORY PKGDATADIR "/tapset"
 
