@@ -715,7 +715,7 @@ static int lk_leave_lock(const struct lk_at *at, unsigned long lock, unsigned in
 		h = kind == LK_SEM ? lk_hold_find(lock, lock, LK_WANT_LOCK) : NULL;
 		if (!h)
 			h = lk_hold_find((unsigned long)current, lock, LK_WANT_LOCK);
-		if (unlikely(!h && mode == LK_R))
+		if (unlikely(!h && mode == LK_R && kind == LK_RWSEM))
 			h = lk_hold_foreign(lock, mode);
 		if (likely(h)) {
 			lk_ended(cpu, h, now);
