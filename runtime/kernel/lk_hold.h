@@ -518,21 +518,20 @@ static int lk_enter(const struct lk_at *at, unsigned int kind, unsigned int mode
 }
 
 /* The same where nobody asks for `acquire`: the hold alone is kept. */
-static void lk_keep(const struct lk_at *at, unsigned int kind, unsigned int mode,
+static noinline int lk_keep(const struct lk_at *at, unsigned int kind, unsigned int mode,
 		    enum lk_tries tries)
 {
 	struct lk_cpu *cpu = lk_this_cpu();
 	bool recursive = false;
 
 	if (unlikely(!cpu))
-		return;
-	if (unlikely(lk_points_shared)) {
-		lk_enter(at, kind, mode, tries);
-		return;
-	}
+		return 0;
+	if (unlikely(lk_points_shared))
+		return lk_enter(at, kind, mode, tries);
 	cpu->stay_masked = 1;
 	if (!lk_ignores(kind, at->regs->di))
 		lk_ask(cpu, at, kind, mode, tries, &recursive);
+	return 0;
 }
 
 /* The same for a probe that asks for `acquired`: 1 where the lock will be had at once. */
@@ -833,7 +832,7 @@ static int lk_leave_lock(const struct lk_at *at, unsigned long lock, unsigned in
 }
 
 /* The entry of an unlock function. */
-static int lk_leave(const struct lk_at *at, unsigned int kind, unsigned int mode)
+static noinline int lk_leave(const struct lk_at *at, unsigned int kind, unsigned int mode)
 {
 	return lk_leave_lock(at, at->regs->di, kind, mode);
 }
