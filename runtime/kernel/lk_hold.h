@@ -95,23 +95,37 @@ static bool lk_points_alloc(u32 probes)
 	return lk_points;
 }
 
-/* Is this the first handler of an event? The others find its answer in cpu->ev. */
+/*
+ * Has another handler of this event run? SystemTap joins the handlers of a
+ * point in one function, where it can: these find the mark that the first one
+ * left. Elsewhere each is called by itself, and is in the list.
+ */
+static inline bool lk_not_first(struct lk_cpu *cpu, const struct lk_at *at)
+{
+	const struct lk_event *ev = &cpu->ev;
+
+	if (*at->mark)
+		return true;
+	return unlikely(lk_points_shared) && ev->point == at->point && ev->sp == at->regs->sp &&
+	       ev->task == current && ev->calls < lk_point_handlers(at->point);
+}
+
+/*
+ * Is this the first handler of an event? The others find its answer in
+ * cpu->ev; at one address can be the places of two locks.
+ */
 static inline bool lk_first(struct lk_cpu *cpu, const struct lk_at *at)
 {
 	struct lk_event *ev = &cpu->ev;
+	bool again = lk_not_first(cpu, at);
 
 	cpu->stay_masked = 1;
-	if (likely(!lk_points_shared))
-		return true;
-	if (ev->point == at->point && ev->sp == at->regs->sp && ev->task == current &&
-	    ev->calls < lk_point_handlers(at->point)) {
-		ev->calls++;
-		return false;
-	}
+	if (!*at->mark)
+		ev->calls = again ? ev->calls + 1 : 1;
+	*at->mark = 1;
 	ev->point = at->point;
 	ev->sp = at->regs->sp;
-	ev->calls = 1;
-	return true;
+	return !again;
 }
 
 static inline void lk_op_event(struct lk_cpu *cpu, enum lk_op op, unsigned long lock,
@@ -731,7 +745,7 @@ static int lk_try_failed(const struct lk_at *at, unsigned long lock, unsigned in
 
 	if (unlikely(!cpu))
 		return 0;
-	if (!lk_first(cpu, at)) {
+	if (!lk_first(cpu, at) && cpu->ev.lock == lock) {
 		cpu->ev.op = LK_TRYFAIL;
 		return cpu->ev.valid;
 	}
@@ -789,7 +803,7 @@ static int lk_leave_lock(const struct lk_at *at, unsigned long lock, unsigned in
 	if (unlikely(!cpu))
 		return 0;
 	ev = &cpu->ev;
-	if (!lk_first(cpu, at)) {
+	if (!lk_first(cpu, at) && cpu->ev.lock == lock) {
 		ev->op = LK_RELEASE;
 		ev->mode = ev->hold.seen ? ev->hold.mode : mode;
 		ev->ip = 0;
@@ -848,8 +862,7 @@ static int lk_downgrade(const struct lk_at *at, unsigned int kind)
 
 	if (unlikely(!cpu))
 		return 0;
-	if (lk_points_shared && cpu->ev.point == at->point && cpu->ev.sp == at->regs->sp &&
-	    cpu->ev.task == current && cpu->ev.calls < lk_point_handlers(at->point))
+	if (lk_not_first(cpu, at))
 		return lk_leave(at, kind, LK_W); /* not the first handler */
 	ip = lk_entry_caller(cpu, at, &inner);
 	told = lk_leave(at, kind, LK_W);
@@ -902,7 +915,7 @@ static int lk_site_got(const struct lk_at *at, unsigned long lock, unsigned int 
 	if (unlikely(!cpu))
 		return 0;
 	was = cpu->ev;
-	if (!lk_first(cpu, at)) {
+	if (!lk_first(cpu, at) && cpu->ev.lock == lock) {
 		cpu->ev.op = LK_ACQUIRED;
 		return cpu->ev.valid;
 	}
