@@ -393,6 +393,14 @@ static struct lk_hold *lk_enter_task(struct lk_cpu *cpu, const struct lk_at *at,
 	return h;
 }
 
+/* A task asks for a lock that it holds. */
+static void lk_recursion(struct lk_cpu *cpu, const struct lk_at *at)
+{
+	cpu->counts.recursive++;
+	if (lk_kernel.recursion && cpu->ev.valid)
+		lk_kernel.recursion(at);
+}
+
 /*
  * The entry of a lock function. 1: an acquire, to be told. The hold's begin is
  * taken last, so that this handler is not part of it.
@@ -422,7 +430,8 @@ static int lk_enter(const struct lk_at *at, unsigned int kind, unsigned int mode
 	if (!(lk_kernel.tracks || (tries && lk_kernel.tracks_tries && !lk_spins(kind))))
 		return 1;
 	h = lk_spins(kind) ? lk_enter_spin(cpu, at, tries) : lk_enter_task(cpu, at, tries);
-	cpu->counts.recursive += ev->recursive;
+	if (unlikely(ev->recursive))
+		lk_recursion(cpu, at);
 	if (!h)
 		return ev->valid;
 	if (lk_kernel.stacks)
@@ -806,6 +815,12 @@ static int lk_site_got(const struct lk_at *at, unsigned long lock, unsigned int 
 	lk_op_event(cpu, LK_ACQUIRED, lock, kind, mode);
 	cpu->ev.at_entry = 0;
 	cpu->ev.ip = (u32)at->regs->ip;
+	cpu->ev.recursive = 0;
+	if (lk_kernel.recursion && mode == LK_R && !lk_spins(kind) &&
+	    lk_hold_find((unsigned long)current, lock, LK_WANT_LOCK)) {
+		cpu->ev.recursive = 1;
+		lk_recursion(cpu, at);
+	}
 	h = lk_spins(kind) ? lk_held_push(cpu, level, lock, mode, false, &recursive) :
 			     lk_hold_new(cpu, kind == LK_SEM ? lock : (unsigned long)current);
 	lk_hold_fill(h, lock, kind, mode, cpu->ev.ip, false);
