@@ -177,7 +177,7 @@ enum lk_by {
 	LK_BY_CGROUP
 };
 enum lk_format { LK_TABLE, LK_TSV, LK_FOLDED, LK_JSON };
-enum lk_report_kind { LK_CONTEND, LK_HOLD };
+enum lk_report_kind { LK_CONTEND, LK_HOLD, LK_STAT };
 
 /* Set in a begin probe, from a script's options. */
 static struct {
@@ -185,6 +185,7 @@ static struct {
 	enum lk_report_kind report;
 	enum lk_by by;
 	enum lk_format format;
+	u64 events; /* of lockstat, a bit each; 0 in other reports */
 	u32 kinds;
 	u32 top;
 	u64 min_ns;
@@ -193,6 +194,9 @@ static struct {
 	bool hist;
 	bool only;
 	bool only_percpu;
+	bool by_address; /* lockstat's by=lock: a lock's address instead of its name */
+	bool trace;
+	unsigned long in, in_bytes; /* the only caller */
 	bool addresses; /* whoever runs this may read kernel addresses */
 	unsigned long only_lo, only_hi;
 	char only_name[128]; /* a NAME of locktap prep's, or "" */
@@ -209,11 +213,14 @@ struct lk_wait {
 	u64 spin_ns; /* spun in the phases that are over */
 	u32 flags; /* of the last begin */
 	u32 skipped; /* stap's skip count at the begin */
+	u32 switches; /* of lockstat: how often the task had slept, */
+	u32 readers; /* and how many held the lock */
 	s32 owner; /* who held the lock at the begin */
 	s32 tid;
 	u8 kind;
 	u8 mode;
 	u8 level; /* 0 task, 1 softirq, 2 hardirq, 3 NMI */
+	u8 event; /* of lockstat */
 	u8 spinning : 1;
 	u8 inner : 1; /* on the internal lock of an outer wait */
 	u8 tentative : 1; /* may turn out not to wait at all */
@@ -268,6 +275,8 @@ struct lk_event {
 	u64 block_ns;
 	s64 ret;
 	s32 owner;
+	u32 readers; /* of lockstat: that held the lock when the wait began */
+	u8 event; /* of lockstat, where a wait is over */
 	u8 op;
 	u8 kind;
 	u8 mode;
@@ -347,7 +356,7 @@ struct lk_cpu {
 		unsigned long lock;
 		u64 by;
 		u32 turn;
-		u8 kind, mode;
+		u8 kind, mode, event;
 	} last;
 	u32 nspin;
 	u32 in_record;
@@ -413,6 +422,7 @@ static struct {
 	bool tracks_tries; /* ... of sleeping trylocks, until they return */
 	bool tracks_returns; /* every sleeping lock's function has a return probe */
 	u32 (*stacks)(struct lk_cpu *cpu, const struct lk_at *at); /* kept with each hold */
+	void (*recursion)(const struct lk_at *at); /* told where a task asks for what it holds */
 } lk_kernel;
 
 static inline struct lk_cpu *lk_this_cpu(void)

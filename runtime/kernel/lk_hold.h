@@ -95,6 +95,9 @@ static bool lk_points_alloc(u32 probes)
 	return lk_points;
 }
 
+/* What a mark says besides "no handler has run": one has, and has made cpu->ev; or not. */
+enum { LK_MARK_NONE, LK_MARK_EVENT, LK_MARK_KEPT, LK_MARK_KEPT_AGAIN };
+
 /*
  * Has another handler of this event run? SystemTap joins the handlers of a
  * point in one function, where it can: these find the mark that the first one
@@ -122,7 +125,7 @@ static inline bool lk_first(struct lk_cpu *cpu, const struct lk_at *at)
 	cpu->stay_masked = 1;
 	if (!*at->mark)
 		ev->calls = again ? ev->calls + 1 : 1;
-	*at->mark = 1;
+	*at->mark = LK_MARK_EVENT;
 	ev->point = at->point;
 	ev->sp = at->regs->sp;
 	return !again;
@@ -441,6 +444,20 @@ static noinline int lk_ask_again(struct lk_cpu *cpu, const struct lk_at *at, str
 	return 0;
 }
 
+/* A task asks for a lock that it holds; at the place `ip`, or at a function's entry. */
+static noinline void lk_recursion(struct lk_cpu *cpu, const struct lk_at *at, unsigned long lock,
+				  unsigned int kind, unsigned int mode, u32 ip)
+{
+	cpu->counts.recursive++;
+	if (!lk_kernel.recursion)
+		return;
+	lk_op_event(cpu, LK_ACQUIRE, lock, kind, mode);
+	cpu->ev.at_entry = !ip;
+	cpu->ev.ip = ip;
+	cpu->ev.recursive = 1;
+	lk_kernel.recursion(at);
+}
+
 /*
  * Sleeping locks. An exclusive one that its task asks for again is told by its
  * own owner word; only for the others the table is looked through.
@@ -479,8 +496,8 @@ static inline struct lk_hold *lk_ask(struct lk_cpu *cpu, const struct lk_at *at,
 	struct lk_hold *h = lk_spins(kind) ? lk_ask_spin(cpu, at, kind, mode, tries, recursive) :
 					     lk_ask_task(cpu, at, kind, mode, tries, recursive);
 
-	if (unlikely(*recursive))
-		cpu->counts.recursive++;
+	if (unlikely(*recursive && !(h && h->inner)))
+		lk_recursion(cpu, at, at->regs->di, kind, mode, 0);
 	if (h && lk_kernel.stacks) {
 		cpu->ev.lock = h->lock;
 		cpu->ev.at_entry = 1;
@@ -505,11 +522,13 @@ static int lk_enter(const struct lk_at *at, unsigned int kind, unsigned int mode
 	bool recursive = false;
 	struct lk_event *ev;
 	struct lk_hold *h;
+	u32 kept;
 
 	if (unlikely(!cpu))
 		return 0;
 	ev = &cpu->ev;
-	if (!lk_first(cpu, at)) {
+	kept = *at->mark >= LK_MARK_KEPT ? *at->mark : 0;
+	if (!lk_first(cpu, at) && !kept) {
 		ev->op = LK_ACQUIRE;
 		return ev->valid;
 	}
@@ -522,7 +541,13 @@ static int lk_enter(const struct lk_at *at, unsigned int kind, unsigned int mode
 	ev->recursive = 0;
 	if (!(lk_kernel.tracks || (tries && lk_kernel.tracks_tries && !lk_spins(kind))))
 		return 1;
-	h = lk_ask(cpu, at, kind, mode, tries, &recursive);
+	if (kept) {
+		recursive = kept == LK_MARK_KEPT_AGAIN;
+		h = lk_spins(kind) ? lk_held_find(cpu, ev->lock) :
+				     lk_held_by_task(cpu, ev->lock, LK_WANT_LOCK);
+	} else {
+		h = lk_ask(cpu, at, kind, mode, tries, &recursive);
+	}
 	ev->recursive = recursive;
 	if (h ? h->inner : !lk_spins(kind))
 		ev->valid = 0;
@@ -543,8 +568,11 @@ static noinline int lk_keep(const struct lk_at *at, unsigned int kind, unsigned 
 	if (unlikely(lk_points_shared))
 		return lk_enter(at, kind, mode, tries);
 	cpu->stay_masked = 1;
+	if (*at->mark) /* an acquire's handler was joined with this one, and came first */
+		return 0;
 	if (!lk_ignores(kind, at->regs->di))
 		lk_ask(cpu, at, kind, mode, tries, &recursive);
+	*at->mark = recursive ? LK_MARK_KEPT_AGAIN : LK_MARK_KEPT;
 	return 0;
 }
 
@@ -922,6 +950,11 @@ static int lk_site_got(const struct lk_at *at, unsigned long lock, unsigned int 
 	lk_op_event(cpu, LK_ACQUIRED, lock, kind, mode);
 	cpu->ev.at_entry = 0;
 	cpu->ev.ip = (u32)at->regs->ip;
+	if (lk_kernel.recursion && mode == LK_R && !lk_spins(kind) &&
+	    lk_held_by_task(cpu, lock, LK_WANT_LOCK)) {
+		lk_recursion(cpu, at, lock, kind, mode, cpu->ev.ip);
+		cpu->ev.op = LK_ACQUIRED;
+	}
 	h = lk_spins(kind)  ? lk_held_push(cpu, level, lock, mode, false, &recursive) :
 	    kind == LK_SEM ? lk_hold_new(cpu, lock) :
 			     lk_recent_new(cpu);

@@ -9,7 +9,7 @@
 #include "lk_base.h"
 #include "lk_record.h"
 
-static char lk_problem[320];
+static char lk_problem[480];
 
 #define LK_BAD(...)                                                     \
 	({                                                              \

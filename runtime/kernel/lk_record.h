@@ -37,6 +37,7 @@ struct lk_rec {
 	u64 tryfail;
 	u64 total_ns, min_ns, max_ns, spin_ns, block_ns;
 	u64 raw_ns; /* holds with the probes' own cost */
+	u64 readers; /* lockstat's: that held the lock, of all waits together */
 
 	/* of the longest wait or hold */
 	unsigned long lock;
@@ -50,6 +51,7 @@ struct lk_rec {
 
 	/* while a report is made */
 	const char *text; /* the NAME that locktap prep knows, or NULL */
+	u64 heat; /* lockstat's: the largest part that the row is made of */
 	struct lk_rec *next;
 	struct list_head order;
 };
@@ -366,7 +368,9 @@ static inline u64 lk_rec_by(struct lk_cpu *cpu, const struct lk_at *at, unsigned
 	case LK_BY_CALLER:
 		return *caller = lk_caller(cpu, at);
 	case LK_BY_STACK:
-		return cpu->ev.op == LK_RELEASE ? cpu->ev.hold.stack : lk_stack_id(cpu, at, caller);
+		return cpu->ev.op == LK_RELEASE && cpu->ev.hold.seen ?
+			       cpu->ev.hold.stack :
+			       lk_stack_id(cpu, at, caller);
 	case LK_BY_TASK:
 		return current->pid;
 	case LK_BY_PROCESS:
@@ -378,22 +382,48 @@ static inline u64 lk_rec_by(struct lk_cpu *cpu, const struct lk_at *at, unsigned
 	}
 }
 
+static void lk_rec_add_stat(struct lk_cpu *cpu, const struct lk_at *at, struct lk_rec *r,
+			    unsigned long caller)
+{
+	const struct lk_event *ev = &cpu->ev;
+	u64 ns = ev->op == LK_RELEASE ? ev->hold_ns : ev->wait_ns;
+
+	r->count++;
+	if (lk_stat_timed(r->event)) {
+		r->readers += ev->op == LK_END ? ev->readers : 0;
+		lk_rec_time(r, ns);
+	} else {
+		ns = r->min_ns = 0;
+	}
+	if (ns > r->max_ns || r->count == 1) {
+		r->max_ns = ns;
+		r->lock = ev->lock;
+		r->owner = ev->op == LK_RELEASE ? ev->hold.tid : ev->owner;
+		r->caller = caller ? caller : lk_caller(cpu, at);
+	}
+}
+
 /* The record by its whole key; remembered where the lock and `by` say it all. */
 static noinline struct lk_rec *lk_rec_look(struct lk_cpu *cpu, const struct lk_at *at, u32 turn,
 					   u64 by, unsigned long *caller)
 {
 	struct lk_rec key = { .kind = cpu->ev.kind, .mode = cpu->ev.mode, .by = by }, *r;
+	u8 event = lk_opt.events ? lk_stat_event(&cpu->ev) : 0;
 	bool says_all = true;
 
 	key.name_is = lk_name_of(cpu->ev.lock, &key.name);
 	if (key.name_is == LK_NAME_CALLER) {
-		says_all = lk_opt.by == LK_BY_LOCK || (lk_opt.by == LK_BY_STACK && by);
+		says_all = lk_opt.by == LK_BY_LOCK || lk_opt.by == LK_BY_CALLER ||
+			   (lk_opt.by == LK_BY_STACK && by);
 		if (lk_opt.by == LK_BY_LOCK)
 			key.name = 0;
 		else
 			key.name = *caller = *caller ? *caller : lk_caller(cpu, at);
 	}
-	key.hash = lk_mix(lk_mix(key.kind << 8 | key.mode, key.name), key.by) >> 32;
+	if (lk_opt.by_address)
+		key.name = cpu->ev.lock;
+	key.event = event;
+	key.hash = lk_mix(lk_mix(event << 16 | key.kind << 8 | key.mode, key.name), key.by) >> 32;
 	r = lk_rec_find(&cpu->table[turn & 1], &key);
 	if (r && !r->count && !r->tryfail)
 		lk_rec_name(r);
@@ -403,7 +433,29 @@ static noinline struct lk_rec *lk_rec_look(struct lk_cpu *cpu, const struct lk_a
 	cpu->last.turn = turn;
 	cpu->last.kind = cpu->ev.kind;
 	cpu->last.mode = cpu->ev.mode;
+	cpu->last.event = event;
 	return r;
+}
+
+static bool lk_stat_is_recorded(struct lk_cpu *cpu, const struct lk_at *at)
+{
+	const struct lk_event *ev = &cpu->ev;
+	enum lk_stat_event event = lk_stat_event(ev);
+
+	if (event >= LK_EVENTS || !lk_stat_wants(event))
+		return false;
+	if (!lk_wanted(cpu, at) ||
+	    (lk_opt.in_bytes && lk_caller(cpu, at) - lk_opt.in >= lk_opt.in_bytes)) {
+		cpu->counts.filtered++;
+		return false;
+	}
+	cpu->counts.seen++;
+	if (lk_stat_timed(event) &&
+	    (ev->op == LK_END ? ev->wait_ns : ev->hold_ns) < lk_opt.min_ns) {
+		cpu->counts.brief++;
+		return false;
+	}
+	return true;
 }
 
 /* Is the present event one that the report is about, and not too short for it? */
@@ -413,6 +465,8 @@ static bool lk_is_recorded(struct lk_cpu *cpu, const struct lk_at *at)
 
 	if (!ev->valid)
 		return false;
+	if (lk_opt.events)
+		return lk_stat_is_recorded(cpu, at);
 	switch (ev->op) {
 	case LK_END:
 		if (lk_opt.report != LK_CONTEND)
@@ -447,10 +501,13 @@ static bool lk_is_recorded(struct lk_cpu *cpu, const struct lk_at *at)
 static inline struct lk_rec *lk_rec_last(struct lk_cpu *cpu, u32 turn, u64 by)
 {
 	if (cpu->last.lock != cpu->ev.lock || cpu->last.by != by || cpu->last.turn != turn ||
-	    cpu->last.kind != cpu->ev.kind || cpu->last.mode != cpu->ev.mode)
+	    cpu->last.kind != cpu->ev.kind || cpu->last.mode != cpu->ev.mode ||
+	    (lk_opt.events && cpu->last.event != lk_stat_event(&cpu->ev)))
 		return NULL;
 	return cpu->last.rec;
 }
+
+static void lk_stat_trace(struct lk_cpu *cpu, const struct lk_at *at);
 
 /* Record the wait, the hold or the failed trylock that the present event tells of. */
 static void lk_record(const struct lk_at *at)
@@ -463,12 +520,12 @@ static void lk_record(const struct lk_at *at)
 
 	if (unlikely(!cpu || !lk_opt.started))
 		return;
-	if (cpu->ev.op == LK_RELEASE) {
+	if (cpu->ev.op == LK_RELEASE && cpu->ev.hold.seen) {
 		/* A hold belongs to where the lock was taken. */
 		cpu->ev.ip = cpu->ev.hold.ip;
 		/* The usual case: the same lock again, and no event is left out. */
 		r = lk_rec_last(cpu, lk_turn, 0);
-		if (likely(r && cpu->ev.valid && cpu->ev.hold.seen && lk_opt.by == LK_BY_NAME &&
+		if (likely(r && cpu->ev.valid && lk_opt.by == LK_BY_NAME &&
 			   lk_opt.report == LK_HOLD && !lk_opt.selects && !lk_opt.interval_s)) {
 			cpu->counts.seen++;
 			cpu->counts.recorded++;
@@ -478,6 +535,10 @@ static void lk_record(const struct lk_at *at)
 	}
 	if (!lk_is_recorded(cpu, at))
 		return;
+	if (unlikely(lk_opt.trace)) {
+		lk_stat_trace(cpu, at);
+		return;
+	}
 	if (lk_opt.interval_s) {
 		WRITE_ONCE(cpu->in_record, 1);
 		smp_mb(); /* pairs with lk_flip(): it sees us, or we the other table */
@@ -489,11 +550,13 @@ static void lk_record(const struct lk_at *at)
 		r = lk_rec_look(cpu, at, turn, by, &caller);
 	if (!r) {
 		cpu->counts.full++;
-	} else if (cpu->ev.op == LK_TRYFAIL) {
+	} else if (cpu->ev.op == LK_TRYFAIL && !lk_opt.events) {
 		lk_rec_add_tryfail(cpu, at, r);
 	} else {
 		cpu->counts.recorded++;
-		if (cpu->ev.op == LK_END)
+		if (lk_opt.events)
+			lk_rec_add_stat(cpu, at, r, caller);
+		else if (cpu->ev.op == LK_END)
 			lk_rec_add_wait(cpu, at, r, caller);
 		else
 			lk_rec_add_hold(cpu, at, r);

@@ -8,6 +8,7 @@
 #include "lk_rows.h"
 #include "lk_report_contend.h"
 #include "lk_report_hold.h"
+#include "lk_report_stat.h"
 
 static u32 lk_reports;
 static bool lk_finished;
@@ -18,16 +19,6 @@ struct lk_loss {
 	u64 value;
 	const char *text; /* in a table: only where the value is not 0 */
 };
-
-static void lk_counts_sum(struct lk_counts *sum)
-{
-	unsigned int cpu, i;
-
-	memset(sum, 0, sizeof(*sum));
-	for (cpu = 0; cpu < lk_nr_cpus; cpu++)
-		for (i = 0; lk_cpus[cpu] && i < sizeof(*sum) / sizeof(u64); i++)
-			((u64 *)sum)[i] += ((u64 *)&lk_cpus[cpu]->counts)[i];
-}
 
 /* What this kernel, or this run, cannot show. */
 static const struct {
@@ -56,27 +47,39 @@ static const struct {
 	  "locks in allocated memory have no names: run `locktap prep` (it needs the kernel's debug information)" },
 };
 
+/* What the report is about. */
+static bool lk_tells_waits(void)
+{
+	return lk_opt.report == LK_CONTEND || lk_opt.events & LK_EV_WAITS;
+}
+
+static bool lk_tells_holds(void)
+{
+	return lk_opt.report == LK_HOLD || (lk_opt.events && lk_stat_wants_holds());
+}
+
 static u32 lk_blind(void)
 {
 	u32 blind = 0;
 
-	if (lk_opt.report == LK_CONTEND) {
+	if (lk_tells_waits()) {
 		if (!lk_kernel.sees_entry)
 			blind |= 1u << 2;
 		else if (lk_kernel.virt_spin)
 			blind |= 1u << 0;
 		else if (!lk_kernel.sees_pending)
 			blind |= 1u << 1;
-	} else if (lk_kernel.tracks && (!lk_kernel.sees_pending || lk_kernel.virt_spin)) {
-		blind |= 1u << 6;
 	}
+	if (lk_tells_holds() && lk_kernel.tracks &&
+	    (!lk_kernel.sees_pending || lk_kernel.virt_spin))
+		blind |= 1u << 6;
 	if (!lk_kernel.sees_rwsem)
 		blind |= 1u << 3;
 	if (!lk_kernel.sees_percpu)
 		blind |= 1u << 4;
 	if (lk_kernel.tells_tries && !lk_names_nr)
 		blind |= 1u << 5;
-	if (lk_opt.report == LK_HOLD && lk_kernel.tracks && !lk_kernel.sees_percpu_readers)
+	if (lk_tells_holds() && lk_kernel.tracks && !lk_kernel.sees_percpu_readers)
 		blind |= 1u << 7;
 	if (lk_opt.report == LK_HOLD && !lk_kernel.tracks)
 		blind |= 1u << 8;
@@ -108,8 +111,8 @@ static void lk_print_blind(bool text)
 static void lk_report_loss(void)
 {
 	struct lk_counts s;
-	struct lk_loss loss[24];
-	bool holds = lk_opt.report == LK_HOLD;
+	struct lk_loss loss[32];
+	bool waits = lk_tells_waits(), holds = lk_tells_holds();
 	unsigned int n = 0, i;
 	const char *sep = "";
 
@@ -120,29 +123,30 @@ static void lk_report_loss(void)
 	LK_LOSS("brief", s.brief, "shorter than min_us");
 	LK_LOSS("filtered", s.filtered, "filtered out");
 	LK_LOSS("full", s.full, "lost, record table full (-DLOCKTAP_RECORDS=N)");
-	if (!holds)
+	if (waits)
 		LK_LOSS("waits_full", s.waits_full,
 			"lost, too many waits at once (-DLOCKTAP_WAITS=N)");
 	LK_LOSS("stacks_full", s.stacks_full,
 		"without stack, stack table full (-DLOCKTAP_STACKS=N)");
 	LK_LOSS("deep", s.deep, "stacks cut");
 	LK_LOSS("skipped", lk_skips(), "probe hits skipped by stap or missed by kprobes");
-	if (!holds) {
+	if (waits) {
 		LK_LOSS("unmatched", s.unmatched, "begins or ends without their partner");
 		LK_LOSS("open", lk_open_waits(), "waits not over yet");
 		LK_LOSS("inner", s.inner,
 			"waits on a lock's own internal lock, part of the outer wait");
 		LK_LOSS("untimed", s.entries > s.queued ? s.entries - s.queued : 0,
 			"waits not timed");
-	} else {
+	}
+	if (holds) {
 		LK_LOSS("held", s.held, "released that were taken before we came");
-		LK_LOSS("open", lk_open_holds(), "not released yet");
+		LK_LOSS(waits ? "open_holds" : "open", lk_open_holds(), "not released yet");
 		LK_LOSS("endless", s.endless, "taken, their release not seen");
 		LK_LOSS("holds_full", s.holds_full,
 			"lost, too many held at once (-DLOCKTAP_HOLDS=N)");
 		LK_LOSS("foreign", s.foreign, "released by another task");
 		LK_LOSS("recursive", s.recursive, "taken by a task that had it");
-		LK_LOSS("inner", s.inner_ops, "of a lock's own internal lock, not told");
+		LK_LOSS(waits ? "inner_ops" : "inner", s.inner_ops, "of a lock's own internal lock, not told");
 		LK_LOSS("own_ns", lk_own.before_ns + lk_own.after_ns, NULL);
 	}
 	LK_LOSS("tryfail", s.tryfails, NULL);
@@ -158,7 +162,9 @@ static void lk_report_loss(void)
 		lk_print("\"}}\n");
 		break;
 	case LK_TABLE:
-		lk_print("loss: %llu %s seen, %llu recorded", s.seen, holds ? "holds" : "waits",
+		lk_print("loss: %llu %s seen, %llu recorded", s.seen, lk_opt.report == LK_STAT ? "events" :
+							     holds			  ? "holds" :
+											    "waits",
 			 s.recorded);
 		for (i = 0; i < n; i++)
 			if (loss[i].text && loss[i].value)
@@ -180,6 +186,10 @@ static void lk_report_rows(struct list_head *rows, u64 elapsed_ns)
 {
 	bool holds = lk_opt.report == LK_HOLD;
 
+	if (lk_opt.report == LK_STAT) {
+		lk_stat_report(rows, elapsed_ns);
+		return;
+	}
 	switch (lk_opt.format) {
 	case LK_TABLE:
 		(holds ? lk_hold_table : lk_report_table)(rows, elapsed_ns);

@@ -161,6 +161,7 @@ static void lk_merge_into(struct lk_rec *to, const struct lk_rec *from)
 	to->contended += from->contended;
 	to->tryfail += from->tryfail;
 	to->raw_ns += from->raw_ns;
+	to->readers += from->readers;
 	to->total_ns += from->total_ns;
 	to->spin_ns += from->spin_ns;
 	to->block_ns += from->block_ns;
@@ -175,6 +176,16 @@ static void lk_merge_into(struct lk_rec *to, const struct lk_rec *from)
 		to->owner = from->owner;
 		memcpy(to->owner_comm, from->owner_comm, sizeof(to->owner_comm));
 	}
+}
+
+static void lk_counts_sum(struct lk_counts *sum)
+{
+	unsigned int cpu, i;
+
+	memset(sum, 0, sizeof(*sum));
+	for (cpu = 0; cpu < lk_nr_cpus; cpu++)
+		for (i = 0; lk_cpus[cpu] && i < sizeof(*sum) / sizeof(u64); i++)
+			((u64 *)sum)[i] += ((u64 *)&lk_cpus[cpu]->counts)[i];
 }
 
 static int lk_by_total(void *priv, const struct list_head *a, const struct list_head *b)
@@ -206,18 +217,25 @@ static u64 lk_text_hash(const char *text)
  */
 static void lk_rec_find_name(struct lk_rec *r)
 {
+	u64 offset;
+
 	switch (r->name_is) {
 	case LK_NAME_STATIC:
 		r->text = lk_fixed_name(r->name);
 		break;
 	case LK_NAME_PERCPU:
-		r->text = lk_percpu_name(r->name);
+		offset = r->name;
+		if (lk_opt.by_address)
+			lk_name_of(r->name, &offset);
+		r->text = lk_percpu_name(offset);
 		break;
 	case LK_NAME_CALLER:
-		r->text = lk_site_name(lk_opt.by == LK_BY_LOCK ? r->caller : r->name);
+		r->text = lk_site_name(lk_opt.by == LK_BY_LOCK ? r->caller :
+				       lk_opt.by_address       ? r->by :
+								 r->name);
 		break;
 	}
-	if (!r->text || lk_opt.by == LK_BY_LOCK)
+	if (!r->text || lk_opt.by == LK_BY_LOCK || lk_opt.by_address)
 		return;
 	r->name_is = LK_NAME_TEXT;
 	r->name = lk_text_hash(r->text);

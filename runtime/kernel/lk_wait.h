@@ -12,6 +12,7 @@
 
 #include "lk_base.h"
 #include "lk_frame.h"
+#include "lk_stat.h"
 
 #define LK_WAYS 8
 #define LK_WAIT_SETS (LOCKTAP_WAITS / LK_WAYS)
@@ -217,6 +218,8 @@ static void lk_wait_open(struct lk_wait *w, unsigned long lock, unsigned int kin
 	w->inner = 0;
 	w->tentative = 0;
 	w->spinning = (flags & (LK_F_SPIN | LK_F_ENTRY)) != 0;
+	if (unlikely(lk_opt.events))
+		lk_stat_begin(w);
 }
 
 /* A further begin of the same wait: from spinning to sleeping or back. */
@@ -240,6 +243,8 @@ static bool lk_wait_close(struct lk_cpu *cpu, const struct lk_wait *w, s64 ret, 
 	ev->wait_ns = now - w->begin_ns;
 	ev->spin_ns = w->spin_ns + (w->spinning ? now - w->phase_ns : 0);
 	ev->block_ns = ev->wait_ns - ev->spin_ns;
+	if (unlikely(lk_opt.events))
+		lk_stat_end(ev, w);
 	return told;
 }
 
@@ -363,6 +368,8 @@ static int lk_task_begin(struct lk_cpu *cpu, unsigned long lock, unsigned int ki
 
 		lk_wait_phase(w, flags, lk_now_ns());
 		w->tentative = w->tentative && !busy;
+		if (unlikely(lk_opt.events && begins))
+			lk_stat_begin(w);
 		lk_event(cpu, LK_BEGIN, w, begins);
 		return begins;
 	}
@@ -513,6 +520,8 @@ static int lk_percpu_synced(void)
 
 		if (lk_wait_task[set][i] == current && w->tentative && lk_percpu_busy(w->lock)) {
 			w->tentative = 0;
+			if (unlikely(lk_opt.events))
+				lk_stat_begin(w);
 			lk_event(cpu, LK_BEGIN, w, 1);
 			return 1;
 		}
