@@ -32,6 +32,11 @@ static unsigned long lk_hold_key[LK_HOLD_SETS][LK_WAYS] ____cacheline_aligned;
 static struct lk_hold lk_holds[LK_HOLD_SETS][LK_WAYS];
 static bool lk_hold_spilled; /* some are in the set after their own */
 
+/* lk_blame.h, where lk_kernel.blames: a hold begins, a lock is let go. */
+static void lk_blame_fresh(const struct lk_hold *h);
+static void lk_blame_release(struct lk_cpu *cpu, const struct lk_at *at, struct lk_hold *h,
+			     u64 now);
+
 /*
  * What this recorder's own probes add to each hold: from the end of the
  * handler at the entry to the caller, and from the caller to the begin of
@@ -286,14 +291,19 @@ static struct lk_hold *lk_hold_new(struct lk_cpu *cpu, unsigned long key)
 		for (i = 0; i < LK_WAYS; i++) {
 			unsigned long *place = &lk_hold_key[set][i];
 
-			if (!READ_ONCE(*place) && cmpxchg(place, 0, key) == 0)
+			if (!READ_ONCE(*place) && cmpxchg(place, 0, key) == 0) {
+				if (lk_kernel.blames)
+					lk_blame_fresh(&lk_holds[set][i]);
 				return &lk_holds[set][i];
+			}
 			if (!oldest || lk_holds[set][i].start_ns < oldest->start_ns)
 				oldest = &lk_holds[set][i];
 		}
 	}
 	cpu->counts.holds_full++;
 	*lk_hold_place(oldest) = key;
+	if (lk_kernel.blames)
+		lk_blame_fresh(oldest);
 	return oldest;
 }
 
@@ -567,7 +577,10 @@ static struct lk_hold *lk_hold_to_lock(struct lk_cpu *cpu, struct lk_hold *h)
 	struct lk_hold *to = lk_hold_new(cpu, h->lock);
 
 	*to = *h;
-	lk_hold_drop(h);
+	if (lk_kernel.blames) /* what its task does is kept there, until the release */
+		h->got = 1;
+	else
+		lk_hold_drop(h);
 	return to;
 }
 
@@ -708,6 +721,8 @@ static int lk_leave_lock(const struct lk_at *at, unsigned long lock, unsigned in
 				lk_own.ended_ns = now;
 				ev->valid = 0;
 			}
+			if (lk_kernel.blames)
+				lk_blame_release(cpu, at, h, now);
 			lk_held_remove(cpu, h - cpu->held);
 			return ev->valid;
 		}
@@ -720,10 +735,14 @@ static int lk_leave_lock(const struct lk_at *at, unsigned long lock, unsigned in
 		if (likely(h)) {
 			lk_ended(cpu, h, now);
 			cpu->counts.foreign += h->tid != current->pid;
+			if (lk_kernel.blames)
+				lk_blame_release(cpu, at, h, now);
 			lk_hold_drop(h);
 			return ev->valid;
 		}
 	}
+	if (lk_kernel.blames)
+		lk_blame_release(cpu, at, NULL, now);
 	cpu->counts.held++;
 	ev->got_known = 1;
 	return 1;

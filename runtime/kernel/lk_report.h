@@ -8,6 +8,7 @@
 #include "lk_rows.h"
 #include "lk_report_contend.h"
 #include "lk_report_hold.h"
+#include "lk_report_blame.h"
 
 static u32 lk_reports;
 static bool lk_finished;
@@ -108,7 +109,7 @@ static void lk_print_blind(bool text)
 static void lk_report_loss(void)
 {
 	struct lk_counts s;
-	struct lk_loss loss[24];
+	struct lk_loss loss[32];
 	bool holds = lk_opt.report == LK_HOLD;
 	unsigned int n = 0, i;
 	const char *sep = "";
@@ -145,6 +146,16 @@ static void lk_report_loss(void)
 		LK_LOSS("inner", s.inner_ops, "of a lock's own internal lock, not told");
 		LK_LOSS("own_ns", lk_own.before_ns + lk_own.after_ns, NULL);
 	}
+	if (lk_opt.report == LK_BLAME) {
+		LK_LOSS("uncharged", s.uncharged,
+			"waits not charged, too many at once (-DLOCKTAP_WAITS=N)");
+		LK_LOSS("waits_ns", s.waits_ns + lk_blame_open_ns(), NULL);
+		LK_LOSS("charged_ns", s.charged_ns, NULL);
+		LK_LOSS("handed_ns", s.handed_ns, NULL);
+		LK_LOSS("full_ns", s.full_ns, NULL);
+		LK_LOSS("holds_full", s.holds_full,
+			"holds lost, too many at once (-DLOCKTAP_HOLDS=N)");
+	}
 	LK_LOSS("tryfail", s.tryfails, NULL);
 	LK_LOSS("unarmed", lk_sites_unarmed, "places of the chosen locks that cannot be probed");
 #undef LK_LOSS
@@ -180,6 +191,10 @@ static void lk_report_rows(struct list_head *rows, u64 elapsed_ns)
 {
 	bool holds = lk_opt.report == LK_HOLD;
 
+	if (lk_opt.report == LK_BLAME) {
+		lk_report_blame(rows, elapsed_ns);
+		return;
+	}
 	switch (lk_opt.format) {
 	case LK_TABLE:
 		(holds ? lk_hold_table : lk_report_table)(rows, elapsed_ns);
