@@ -241,9 +241,12 @@ static inline unsigned long *lk_hold_place(const struct lk_hold *h)
 	return &lk_hold_key[0][0] + (h - &lk_holds[0][0]);
 }
 
-static inline void lk_hold_drop(struct lk_hold *h)
+static inline void lk_hold_drop(struct lk_cpu *cpu, struct lk_hold *h)
 {
-	smp_store_release(lk_hold_place(h), 0);
+	if (likely(h == &cpu->recent))
+		WRITE_ONCE(cpu->recent_key, 0);
+	else
+		smp_store_release(lk_hold_place(h), 0);
 }
 
 /* What a search may ask for besides the key. */
@@ -307,6 +310,62 @@ static struct lk_hold *lk_hold_new(struct lk_cpu *cpu, unsigned long key)
 	return oldest;
 }
 
+/*
+ * Most sleeping locks are let go before their task takes another one, on the
+ * same CPU: the newest is kept there, and goes into the table when the next
+ * one comes. Only its own CPU puts one in; who takes one out, here or on the
+ * CPU that the task has gone to, must win the key.
+ */
+static struct lk_hold *lk_recent_new(struct lk_cpu *cpu)
+{
+	unsigned long key = READ_ONCE(cpu->recent_key);
+
+	if (lk_kernel.blames) /* what a task does is kept with its holds in the table */
+		return lk_hold_new(cpu, (unsigned long)current);
+	if (unlikely(key) && cmpxchg(&cpu->recent_key, key, 0) == key)
+		*lk_hold_new(cpu, key) = cpu->recent;
+	return &cpu->recent;
+}
+
+/* A new one has been filled. */
+static inline void lk_recent_ready(struct lk_cpu *cpu, const struct lk_hold *h)
+{
+	if (likely(h == &cpu->recent))
+		WRITE_ONCE(cpu->recent_key, (unsigned long)current);
+}
+
+static noinline struct lk_hold *lk_held_elsewhere(struct lk_cpu *cpu, unsigned long key,
+						  unsigned long lock, enum lk_want want)
+{
+	struct lk_hold copy, *h = lk_hold_find(key, lock, want);
+	unsigned int i;
+
+	for (i = 0; !h && !lk_kernel.blames && i < lk_nr_cpus; i++) {
+		struct lk_cpu *other = lk_cpus[i];
+
+		if (!other || READ_ONCE(other->recent_key) != key)
+			continue;
+		copy = other->recent;
+		if (!lk_hold_is(&copy, lock, want) || cmpxchg(&other->recent_key, key, 0) != key)
+			continue;
+		h = lk_recent_new(cpu);
+		*h = copy;
+		WRITE_ONCE(cpu->recent_key, key);
+	}
+	return h;
+}
+
+/* The newest hold of the present task that is wanted. */
+static inline struct lk_hold *lk_held_by_task(struct lk_cpu *cpu, unsigned long lock,
+					      enum lk_want want)
+{
+	unsigned long key = (unsigned long)current;
+
+	if (likely(cpu->recent_key == key && lk_hold_is(&cpu->recent, lock, want)))
+		return &cpu->recent;
+	return lk_held_elsewhere(cpu, key, lock, want);
+}
+
 /* Somebody else's hold of a lock that a task lets go for another: seldom. */
 static struct lk_hold *lk_hold_foreign(unsigned long lock, unsigned int mode)
 {
@@ -347,70 +406,108 @@ enum lk_tries { LK_WAITS, LK_TRIES };
  * Nothing tells that a spinning trylock failed before its caller goes on: what
  * the lock is at the entry decides, and a failure that is seen later corrects.
  */
-static struct lk_hold *lk_enter_spin(struct lk_cpu *cpu, const struct lk_at *at,
-				     enum lk_tries tries)
+static struct lk_hold *lk_ask_spin(struct lk_cpu *cpu, const struct lk_at *at, unsigned int kind,
+				   unsigned int mode, enum lk_tries tries, bool *recursive)
 {
+	unsigned long lock = at->regs->di;
 	unsigned int level = lk_level(at);
-	struct lk_event *ev = &cpu->ev;
-	bool inner, recursive = false;
 	struct lk_hold *h;
+	bool inner;
 	u32 ip;
 
-	if (tries && !lk_is_free(ev->kind, ev->mode, ev->lock))
+	if (tries && !lk_is_free(kind, mode, lock))
 		return NULL;
 	ip = lk_entry_caller(cpu, at, &inner);
-	h = lk_held_push(cpu, level, ev->lock, ev->mode, tries, &recursive);
-	lk_hold_fill(h, ev->lock, ev->kind, ev->mode, ip, tries);
+	h = lk_held_push(cpu, level, lock, mode, tries, recursive);
+	lk_hold_fill(h, lock, kind, mode, ip, tries);
 	h->level = level;
 	h->inner = inner;
-	if (unlikely(inner || ev->lock == (unsigned long)&lk_own_lock)) {
-		cpu->counts.inner_ops += inner;
-		ev->valid = 0;
-	}
-	ev->recursive = recursive;
+	cpu->counts.inner_ops += inner;
 	return h;
 }
 
-static struct lk_hold *lk_enter_task(struct lk_cpu *cpu, const struct lk_at *at, bool tries)
+/* One that the task has already: 1 where it asks again, -1 where nothing is asked. */
+static noinline int lk_ask_again(struct lk_cpu *cpu, const struct lk_at *at, struct lk_hold *h,
+				 unsigned int kind, unsigned int mode, enum lk_tries tries)
 {
-	unsigned long key = (unsigned long)current;
-	struct lk_event *ev = &cpu->ev;
-	struct lk_hold *h = lk_hold_find(key, ev->lock, LK_WANT_LOCK);
 	bool inner;
-	u32 ip = lk_entry_caller(cpu, at, &inner);
 
-	if (unlikely(h)) {
-		if (inner) { /* one lock function calls another */
-			ev->valid = 0;
-			return NULL;
-		}
-		if (h->tid != current->pid) {
-			lk_hold_drop(h);
-			cpu->counts.endless++;
-		} else if (h->mode == LK_R || ev->mode == LK_R) {
-			ev->recursive = h->mode == ev->mode && !tries;
-		} else if (lk_owner(ev->kind, ev->lock) == current->pid) {
-			ev->recursive = !tries;
-		} else {
-			lk_hold_drop(h);
-			cpu->counts.endless++;
-		}
+	lk_entry_caller(cpu, at, &inner);
+	if (inner) /* one lock function calls another */
+		return -1;
+	if (h->tid == current->pid) {
+		if (h->mode == LK_R || mode == LK_R)
+			return h->mode == mode && !tries;
+		if (lk_owner(kind, h->lock) == current->pid)
+			return !tries;
 	}
-	h = lk_hold_new(cpu, key);
-	lk_hold_fill(h, ev->lock, ev->kind, ev->mode, ip, tries);
-	if (ev->kind == LK_PERCPU_RWSEM) /* its first waiter has no tracepoint */
-		h->contended = lk_percpu_busy(ev->lock);
-	return h;
+	lk_hold_drop(cpu, h);
+	cpu->counts.endless++;
+	return 0;
 }
 
 /*
- * The entry of a lock function. 1: an acquire, to be told. The hold's begin is
- * taken last, so that this handler is not part of it.
+ * Sleeping locks. An exclusive one that its task asks for again is told by its
+ * own owner word; only for the others the table is looked through.
  */
+static struct lk_hold *lk_ask_task(struct lk_cpu *cpu, const struct lk_at *at, unsigned int kind,
+				   unsigned int mode, enum lk_tries tries, bool *recursive)
+{
+	unsigned long lock = at->regs->di;
+	struct lk_hold *h = NULL;
+
+	if (mode == LK_R || kind == LK_SEM || kind == LK_PERCPU_RWSEM ||
+	    lk_owner(kind, lock) == current->pid)
+		h = lk_held_by_task(cpu, lock, LK_WANT_LOCK);
+	else if (cpu->recent_key == (unsigned long)current && cpu->recent.lock == lock)
+		h = &cpu->recent;
+	if (unlikely(h)) {
+		int again = lk_ask_again(cpu, at, h, kind, mode, tries);
+
+		if (again < 0)
+			return NULL;
+		*recursive = again;
+	}
+	h = lk_recent_new(cpu);
+	lk_hold_fill(h, lock, kind, mode, (u32)READ_ONCE_NOCHECK(*(unsigned long *)at->regs->sp),
+		     tries);
+	if (kind == LK_PERCPU_RWSEM) /* its first waiter has no tracepoint */
+		h->contended = lk_percpu_busy(lock);
+	lk_recent_ready(cpu, h);
+	return h;
+}
+
+/* The hold's begin is taken last, so that the handler is not part of it. */
+static inline struct lk_hold *lk_ask(struct lk_cpu *cpu, const struct lk_at *at, unsigned int kind,
+				     unsigned int mode, enum lk_tries tries, bool *recursive)
+{
+	struct lk_hold *h = lk_spins(kind) ? lk_ask_spin(cpu, at, kind, mode, tries, recursive) :
+					     lk_ask_task(cpu, at, kind, mode, tries, recursive);
+
+	if (unlikely(*recursive))
+		cpu->counts.recursive++;
+	if (h && lk_kernel.stacks) {
+		cpu->ev.lock = h->lock;
+		cpu->ev.at_entry = 1;
+		h->stack = lk_kernel.stacks(cpu, at);
+	}
+	if (h)
+		h->start_ns = lk_now_ns();
+	return h;
+}
+
+static inline bool lk_ignores(unsigned int kind, unsigned long lock)
+{
+	return unlikely(lk_opt.started && !(lk_opt.kinds & 1u << kind)) &&
+	       lock != (unsigned long)&lk_own_lock;
+}
+
+/* The entry of a lock function. 1: an acquire, to be told. */
 static int lk_enter(const struct lk_at *at, unsigned int kind, unsigned int mode,
 		    enum lk_tries tries)
 {
 	struct lk_cpu *cpu = lk_this_cpu();
+	bool recursive = false;
 	struct lk_event *ev;
 	struct lk_hold *h;
 
@@ -421,8 +518,7 @@ static int lk_enter(const struct lk_at *at, unsigned int kind, unsigned int mode
 		ev->op = LK_ACQUIRE;
 		return ev->valid;
 	}
-	if (unlikely(lk_opt.started && !(lk_opt.kinds & 1u << kind)) &&
-	    at->regs->di != (unsigned long)&lk_own_lock) {
+	if (lk_ignores(kind, at->regs->di)) {
 		ev->valid = 0;
 		ev->task = NULL;
 		return 0;
@@ -431,14 +527,31 @@ static int lk_enter(const struct lk_at *at, unsigned int kind, unsigned int mode
 	ev->recursive = 0;
 	if (!(lk_kernel.tracks || (tries && lk_kernel.tracks_tries && !lk_spins(kind))))
 		return 1;
-	h = lk_spins(kind) ? lk_enter_spin(cpu, at, tries) : lk_enter_task(cpu, at, tries);
-	cpu->counts.recursive += ev->recursive;
-	if (!h)
-		return ev->valid;
-	if (lk_kernel.stacks)
-		h->stack = lk_kernel.stacks(cpu, at);
-	h->start_ns = lk_now_ns();
+	h = lk_ask(cpu, at, kind, mode, tries, &recursive);
+	ev->recursive = recursive;
+	if (h ? h->inner : !lk_spins(kind))
+		ev->valid = 0;
+	if (ev->lock == (unsigned long)&lk_own_lock)
+		ev->valid = 0;
 	return ev->valid;
+}
+
+/* The same where nobody asks for `acquire`: the hold alone is kept. */
+static void lk_keep(const struct lk_at *at, unsigned int kind, unsigned int mode,
+		    enum lk_tries tries)
+{
+	struct lk_cpu *cpu = lk_this_cpu();
+	bool recursive = false;
+
+	if (unlikely(!cpu))
+		return;
+	if (unlikely(lk_points_shared)) {
+		lk_enter(at, kind, mode, tries);
+		return;
+	}
+	cpu->stay_masked = 1;
+	if (!lk_ignores(kind, at->regs->di))
+		lk_ask(cpu, at, kind, mode, tries, &recursive);
 }
 
 /* The same for a probe that asks for `acquired`: 1 where the lock will be had at once. */
@@ -481,7 +594,7 @@ static struct lk_hold *lk_waited(struct lk_cpu *cpu, unsigned long lock)
 
 	if (h && (!h->inner || lk_is_of_spin(cpu)))
 		return h;
-	return lk_hold_find((unsigned long)current, lock, LK_WANT_LOCK);
+	return lk_held_by_task(cpu, lock, LK_WANT_LOCK);
 }
 
 /* What the wait was, where the event that ended it is the present one. */
@@ -507,7 +620,7 @@ static void lk_hold_after_wait(unsigned long lock, s64 ret)
 		return;
 	h->contended = 1;
 	if (ret && !lk_spins(h->kind) && !lk_kernel.tracks_returns && h->kind != LK_SEM) {
-		lk_hold_drop(h); /* a wait that a signal ended */
+		lk_hold_drop(cpu, h); /* a wait that a signal ended */
 		return;
 	}
 	lk_hold_wait(h, &cpu->ev);
@@ -538,7 +651,7 @@ static void lk_hold_after_slow(unsigned int kind)
 
 	if (unlikely(!cpu || !lk_kernel.tracks))
 		return;
-	h = lk_hold_find((unsigned long)current, 0, LK_WANT_ASKED);
+	h = lk_held_by_task(cpu, 0, LK_WANT_ASKED);
 	if (!h || h->kind != kind)
 		return;
 	h->contended = 1;
@@ -580,7 +693,7 @@ static struct lk_hold *lk_hold_to_lock(struct lk_cpu *cpu, struct lk_hold *h)
 	if (lk_kernel.blames) /* what its task does is kept there, until the release */
 		h->got = 1;
 	else
-		lk_hold_drop(h);
+		lk_hold_drop(cpu, h);
 	return to;
 }
 
@@ -607,7 +720,7 @@ static int lk_returned(const struct lk_at *at, unsigned int kind, enum lk_says s
 	if (!lk_first(cpu, at))
 		return ev->op == op && ev->valid;
 	value = (int)regs_return_value(at->regs);
-	h = lk_hold_find((unsigned long)current, 0, tries ? LK_WANT_TRIED : LK_WANT_ASKED);
+	h = lk_held_by_task(cpu, 0, tries ? LK_WANT_TRIED : LK_WANT_ASKED);
 	if (!h || h->kind != kind) {
 		ev->valid = 0; /* entered before the probes were armed */
 		return 0;
@@ -621,7 +734,7 @@ static int lk_returned(const struct lk_at *at, unsigned int kind, enum lk_says s
 	ev->spin_ns = h->spin_ns;
 	ev->block_ns = h->block_ns;
 	if (!lk_says_got(says, value) || !lk_kernel.tracks) {
-		lk_hold_drop(h);
+		lk_hold_drop(cpu, h);
 		return ev->op == op;
 	}
 	if (kind == LK_SEM)
@@ -705,8 +818,7 @@ static int lk_leave_lock(const struct lk_at *at, unsigned long lock, unsigned in
 		ev->ip = 0;
 		return ev->valid;
 	}
-	if (unlikely(lk_opt.started && !(lk_opt.kinds & 1u << kind)) &&
-	    lock != (unsigned long)&lk_own_lock) {
+	if (lk_ignores(kind, lock)) {
 		ev->valid = 0;
 		ev->task = NULL;
 		return 0;
@@ -729,15 +841,15 @@ static int lk_leave_lock(const struct lk_at *at, unsigned long lock, unsigned in
 	} else {
 		h = kind == LK_SEM ? lk_hold_find(lock, lock, LK_WANT_LOCK) : NULL;
 		if (!h)
-			h = lk_hold_find((unsigned long)current, lock, LK_WANT_LOCK);
-		if (unlikely(!h && mode == LK_R))
+			h = lk_held_by_task(cpu, lock, LK_WANT_LOCK);
+		if (unlikely(!h && mode == LK_R && kind == LK_RWSEM))
 			h = lk_hold_foreign(lock, mode);
 		if (likely(h)) {
 			lk_ended(cpu, h, now);
 			cpu->counts.foreign += h->tid != current->pid;
 			if (lk_kernel.blames)
 				lk_blame_release(cpu, at, h, now);
-			lk_hold_drop(h);
+			lk_hold_drop(cpu, h);
 			return ev->valid;
 		}
 	}
@@ -772,10 +884,11 @@ static int lk_downgrade(const struct lk_at *at, unsigned int kind)
 	told = lk_leave(at, kind, LK_W);
 	if (!cpu->ev.task || !lk_kernel.tracks)
 		return told;
-	h = lk_hold_new(cpu, (unsigned long)current);
+	h = lk_recent_new(cpu);
 	lk_hold_fill(h, cpu->ev.lock, kind, LK_R, ip, false);
 	h->got = h->told = 1;
 	h->start_ns = lk_now_ns();
+	lk_recent_ready(cpu, h);
 	return told;
 }
 
@@ -825,8 +938,9 @@ static int lk_site_got(const struct lk_at *at, unsigned long lock, unsigned int 
 	lk_op_event(cpu, LK_ACQUIRED, lock, kind, mode);
 	cpu->ev.at_entry = 0;
 	cpu->ev.ip = (u32)at->regs->ip;
-	h = lk_spins(kind) ? lk_held_push(cpu, level, lock, mode, false, &recursive) :
-			     lk_hold_new(cpu, kind == LK_SEM ? lock : (unsigned long)current);
+	h = lk_spins(kind)  ? lk_held_push(cpu, level, lock, mode, false, &recursive) :
+	    kind == LK_SEM ? lk_hold_new(cpu, lock) :
+			     lk_recent_new(cpu);
 	lk_hold_fill(h, lock, kind, mode, cpu->ev.ip, false);
 	h->level = level;
 	h->got = h->told = h->by_site = 1;
@@ -835,6 +949,7 @@ static int lk_site_got(const struct lk_at *at, unsigned long lock, unsigned int 
 	cpu->ev.wait_ns = h->wait_ns;
 	cpu->ev.spin_ns = h->spin_ns;
 	cpu->ev.block_ns = h->block_ns;
+	lk_recent_ready(cpu, h);
 	if (lk_kernel.stacks)
 		h->stack = lk_kernel.stacks(cpu, at);
 	h->start_ns = lk_now_ns();
@@ -863,7 +978,7 @@ static unsigned int lk_open_holds(void)
 	for (i = 0; i < LK_HOLD_SETS * LK_WAYS; i++)
 		open += lk_hold_key[i / LK_WAYS][i % LK_WAYS] != 0;
 	for (i = 0; i < lk_nr_cpus; i++)
-		open += lk_cpus[i] ? lk_cpus[i]->nheld : 0;
+		open += lk_cpus[i] ? lk_cpus[i]->nheld + !!lk_cpus[i]->recent_key : 0;
 	return open;
 }
 
@@ -913,7 +1028,7 @@ static void lk_own_measure(struct timer_list *timer)
 static void lk_own_enter(const struct lk_at *at)
 {
 	if (at->regs->di == (unsigned long)&lk_own_lock)
-		lk_enter(at, LK_RWLOCK, LK_W, LK_WAITS);
+		lk_keep(at, LK_RWLOCK, LK_W, LK_WAITS);
 }
 
 static void lk_own_leave(const struct lk_at *at)
