@@ -239,6 +239,8 @@ static void lk_busy_parts(const struct lk_busy *b, u64 start, u64 from, u64 to, 
 			c->other_kind = s->kind;
 		}
 	}
+	if (b->off_ns) /* not its own release */
+		c->part_ns[b->ready ? LK_READY : LK_SLEEPS] += lk_overlap(b->off_ns, to, from, to);
 	for (i = 0; i < LK_WHYS; i++) {
 		if (c->ns != all)
 			c->part_ns[i] = mul_u64_u64_div_u64(c->part_ns[i], c->ns, all);
@@ -397,6 +399,8 @@ static void lk_blame_record(struct lk_cpu *cpu, const struct lk_blamed *w,
 	if (r) {
 		if (!r->count && c->whose == LK_HOLDERS && c->tid == current->pid)
 			lk_rec_name(r);
+		else if (!r->count && (lk_opt.by == LK_BY_TASK || lk_opt.by == LK_BY_PROCESS))
+			lk_tid_comm(c->who, r->comm);
 		lk_blame_add(r, w, c);
 		if (c->whose == LK_NOBODYS)
 			cpu->counts.handed_ns += c->ns;
@@ -477,10 +481,12 @@ static void lk_blame_begin(const struct lk_at *at)
 			unsigned long *key = &lk_blame_sets[set].lock[i];
 			struct lk_blame *e = lk_blame_at(set, i);
 
-			/* A wait of this task's whose end was not seen. */
-			if (*key == cpu->ev.lock && e->w.task == current && !lk_level(at) &&
-			    xchg(&e->until, LK_OVER) != LK_OVER)
-				cpu->counts.uncharged++;
+			/* A wait of this task's whose end was not seen is replaced. */
+			bool same = *key == cpu->ev.lock && e->w.task == current && !lk_level(at);
+			u64 until = same ? xchg(&e->until, LK_OVER) : LK_OVER;
+
+			if (until != LK_OVER)
+				cpu->counts.waits_ns += until - e->w.begin_ns;
 			else if (READ_ONCE(*key) || cmpxchg(key, 0, cpu->ev.lock))
 				continue;
 			e->until = LK_OVER;
@@ -490,7 +496,6 @@ static void lk_blame_begin(const struct lk_at *at)
 			return;
 		}
 	}
-	cpu->counts.uncharged++;
 }
 
 /* --- A lock is let go ---------------------------------------------------------------------- */
@@ -633,7 +638,7 @@ static void lk_blame_release(struct lk_cpu *cpu, const struct lk_at *at, struct 
 		}
 	}
 	if (own && own != h)
-		lk_hold_drop(own);
+		lk_hold_drop(cpu, own);
 }
 
 /* --- A wait is over ------------------------------------------------------------------------ */
@@ -678,7 +683,9 @@ static u64 lk_blame_present(struct lk_cpu *cpu, const struct lk_blame *e, struct
 	c->ns = min(now - from, now - h->start_ns);
 	c->ip = h->ip;
 	c->tid = h->tid;
-	c->who = lk_opt.by == LK_BY_TASK ? h->tid : 0;
+	c->who = lk_opt.by == LK_BY_TASK	    ? h->tid :
+		 lk_opt.by == LK_BY_PROCESS && task ? task->tgid :
+						      0;
 	if (ev->kind != LK_SEM)
 		lk_busy_parts(lk_busy_of(h), h->start_ns, max(from, h->start_ns), now, c);
 	return c->ns;

@@ -61,7 +61,7 @@ static u32 lk_blind(void)
 {
 	u32 blind = 0;
 
-	if (lk_opt.report == LK_CONTEND) {
+	if (lk_opt.report != LK_HOLD) {
 		if (!lk_kernel.sees_entry)
 			blind |= 1u << 2;
 		else if (lk_kernel.virt_spin)
@@ -77,7 +77,7 @@ static u32 lk_blind(void)
 		blind |= 1u << 4;
 	if (lk_kernel.tells_tries && !lk_names_nr)
 		blind |= 1u << 5;
-	if (lk_opt.report == LK_HOLD && lk_kernel.tracks && !lk_kernel.sees_percpu_readers)
+	if (lk_opt.report != LK_CONTEND && lk_kernel.tracks && !lk_kernel.sees_percpu_readers)
 		blind |= 1u << 7;
 	if (lk_opt.report == LK_HOLD && !lk_kernel.tracks)
 		blind |= 1u << 8;
