@@ -177,7 +177,7 @@ enum lk_by {
 	LK_BY_CGROUP
 };
 enum lk_format { LK_TABLE, LK_TSV, LK_FOLDED, LK_JSON };
-enum lk_report_kind { LK_CONTEND, LK_HOLD, LK_STAT };
+enum lk_report_kind { LK_CONTEND, LK_HOLD, LK_STAT, LK_BLAME };
 
 /* Set in a begin probe, from a script's options. */
 static struct {
@@ -270,6 +270,7 @@ struct lk_event {
 	u64 hold_ns;
 	struct task_struct *task;
 	unsigned long lock;
+	u64 begin_ns; /* of the wait that begins or is over */
 	u64 wait_ns;
 	u64 spin_ns;
 	u64 block_ns;
@@ -312,6 +313,12 @@ struct lk_counts {
 	u64 inner_ops;
 	u64 holds_full; /* lost: no place to keep a hold */
 	u64 tryfails;
+	/* who is to blame for waits */
+	u64 waits_ns; /* of the waits that were shared out */
+	u64 charged_ns; /* ... to holders */
+	u64 handed_ns; /* ... while nobody had the lock */
+	u64 full_ns; /* ... lost: record table full */
+	u64 uncharged; /* waits lost: no place to keep them */
 };
 
 #define LK_SPIN_DEPTH 12
@@ -419,6 +426,7 @@ static struct {
 	bool sees_percpu_readers;
 	bool tells_tries; /* the script asks for failed trylocks */
 	bool tracks; /* holds are kept */
+	bool blames; /* ... with what their tasks do, and waits by lock */
 	bool tracks_tries; /* ... of sleeping trylocks, until they return */
 	bool tracks_returns; /* every sleeping lock's function has a return probe */
 	u32 (*stacks)(struct lk_cpu *cpu, const struct lk_at *at); /* kept with each hold */

@@ -32,6 +32,11 @@ static unsigned long lk_hold_key[LK_HOLD_SETS][LK_WAYS] ____cacheline_aligned;
 static struct lk_hold lk_holds[LK_HOLD_SETS][LK_WAYS];
 static bool lk_hold_spilled; /* some are in the set after their own */
 
+/* lk_blame.h, where lk_kernel.blames: a hold begins, a lock is let go. */
+static void lk_blame_fresh(const struct lk_hold *h);
+static void lk_blame_release(struct lk_cpu *cpu, const struct lk_at *at, struct lk_hold *h,
+			     u64 now);
+
 /*
  * What this recorder's own probes add to each hold: from the end of the
  * handler at the entry to the caller, and from the caller to the begin of
@@ -306,14 +311,19 @@ static struct lk_hold *lk_hold_new(struct lk_cpu *cpu, unsigned long key)
 		for (i = 0; i < LK_WAYS; i++) {
 			unsigned long *place = &lk_hold_key[set][i];
 
-			if (!READ_ONCE(*place) && cmpxchg(place, 0, key) == 0)
+			if (!READ_ONCE(*place) && cmpxchg(place, 0, key) == 0) {
+				if (lk_kernel.blames)
+					lk_blame_fresh(&lk_holds[set][i]);
 				return &lk_holds[set][i];
+			}
 			if (!oldest || lk_holds[set][i].start_ns < oldest->start_ns)
 				oldest = &lk_holds[set][i];
 		}
 	}
 	cpu->counts.holds_full++;
 	*lk_hold_place(oldest) = key;
+	if (lk_kernel.blames)
+		lk_blame_fresh(oldest);
 	return oldest;
 }
 
@@ -327,9 +337,18 @@ static struct lk_hold *lk_recent_new(struct lk_cpu *cpu)
 {
 	unsigned long key = READ_ONCE(cpu->recent_key);
 
+	if (lk_kernel.blames) /* what a task does is kept with its holds in the table */
+		return lk_hold_new(cpu, (unsigned long)current);
 	if (unlikely(key) && cmpxchg(&cpu->recent_key, key, 0) == key)
 		*lk_hold_new(cpu, key) = cpu->recent;
 	return &cpu->recent;
+}
+
+/* A new one has been filled. */
+static inline void lk_recent_ready(struct lk_cpu *cpu, const struct lk_hold *h)
+{
+	if (likely(h == &cpu->recent))
+		WRITE_ONCE(cpu->recent_key, (unsigned long)current);
 }
 
 static noinline struct lk_hold *lk_held_elsewhere(struct lk_cpu *cpu, unsigned long key,
@@ -338,7 +357,7 @@ static noinline struct lk_hold *lk_held_elsewhere(struct lk_cpu *cpu, unsigned l
 	struct lk_hold copy, *h = lk_hold_find(key, lock, want);
 	unsigned int i;
 
-	for (i = 0; !h && i < lk_nr_cpus; i++) {
+	for (i = 0; !h && !lk_kernel.blames && i < lk_nr_cpus; i++) {
 		struct lk_cpu *other = lk_cpus[i];
 
 		if (!other || READ_ONCE(other->recent_key) != key)
@@ -485,7 +504,7 @@ static struct lk_hold *lk_ask_task(struct lk_cpu *cpu, const struct lk_at *at, u
 		     tries);
 	if (kind == LK_PERCPU_RWSEM) /* its first waiter has no tracepoint */
 		h->contended = lk_percpu_busy(lock);
-	WRITE_ONCE(cpu->recent_key, (unsigned long)current);
+	lk_recent_ready(cpu, h);
 	return h;
 }
 
@@ -712,7 +731,10 @@ static struct lk_hold *lk_hold_to_lock(struct lk_cpu *cpu, struct lk_hold *h)
 	struct lk_hold *to = lk_hold_new(cpu, h->lock);
 
 	*to = *h;
-	lk_hold_drop(cpu, h);
+	if (lk_kernel.blames) /* what its task does is kept there, until the release */
+		h->got = 1;
+	else
+		lk_hold_drop(cpu, h);
 	return to;
 }
 
@@ -852,6 +874,8 @@ static int lk_leave_lock(const struct lk_at *at, unsigned long lock, unsigned in
 				lk_own.ended_ns = now;
 				ev->valid = 0;
 			}
+			if (lk_kernel.blames)
+				lk_blame_release(cpu, at, h, now);
 			lk_held_remove(cpu, h - cpu->held);
 			return ev->valid;
 		}
@@ -864,10 +888,14 @@ static int lk_leave_lock(const struct lk_at *at, unsigned long lock, unsigned in
 		if (likely(h)) {
 			lk_ended(cpu, h, now);
 			cpu->counts.foreign += h->tid != current->pid;
+			if (lk_kernel.blames)
+				lk_blame_release(cpu, at, h, now);
 			lk_hold_drop(cpu, h);
 			return ev->valid;
 		}
 	}
+	if (lk_kernel.blames)
+		lk_blame_release(cpu, at, NULL, now);
 	cpu->counts.held++;
 	ev->got_known = 1;
 	return 1;
@@ -900,7 +928,7 @@ static int lk_downgrade(const struct lk_at *at, unsigned int kind)
 	lk_hold_fill(h, cpu->ev.lock, kind, LK_R, ip, false);
 	h->got = h->told = 1;
 	h->start_ns = lk_now_ns();
-	WRITE_ONCE(cpu->recent_key, (unsigned long)current);
+	lk_recent_ready(cpu, h);
 	return told;
 }
 
@@ -966,8 +994,7 @@ static int lk_site_got(const struct lk_at *at, unsigned long lock, unsigned int 
 	cpu->ev.wait_ns = h->wait_ns;
 	cpu->ev.spin_ns = h->spin_ns;
 	cpu->ev.block_ns = h->block_ns;
-	if (h == &cpu->recent)
-		WRITE_ONCE(cpu->recent_key, (unsigned long)current);
+	lk_recent_ready(cpu, h);
 	if (lk_kernel.stacks)
 		h->stack = lk_kernel.stacks(cpu, at);
 	h->start_ns = lk_now_ns();

@@ -8,6 +8,7 @@
 
 #include "lk_base.h"
 #include "lk_record.h"
+#include "lk_blame.h"
 
 static char lk_problem[480];
 
@@ -45,6 +46,7 @@ static bool lk_opt_by(const char *value)
 {
 	int i = *value ? lk_word(value, strlen(value), lk_by_word, ARRAY_SIZE(lk_by_word)) :
 		lk_opt.format == LK_FOLDED ? LK_BY_STACK :
+		lk_opt.report == LK_BLAME  ? LK_BY_CALLER :
 					     LK_BY_NAME;
 
 	if (i < 0)
@@ -313,7 +315,7 @@ static int lk_start(enum lk_report_kind report, const char *by, const char *top,
 	lk_opt.interval_s = n_interval;
 	lk_opt.hist = n_hist;
 	lk_opt.addresses = lk_may_see_addresses();
-	if (!lk_tables_alloc()) {
+	if (!lk_tables_alloc() || (report == LK_BLAME && !lk_blame_alloc())) {
 		LK_BAD("no memory for the records of %u CPUs: make the tables smaller with -DLOCKTAP_RECORDS=N (now %d) or -DLOCKTAP_STACKS=N (now %d)",
 		       num_online_cpus(), LOCKTAP_RECORDS, LOCKTAP_STACKS);
 		return -1;
@@ -321,6 +323,7 @@ static int lk_start(enum lk_report_kind report, const char *by, const char *top,
 	if (report == LK_HOLD && lk_opt.by == LK_BY_STACK)
 		lk_kernel.stacks = lk_stack_at_entry;
 	lk_opt.selects = lk_opt.only || lk_opt.pid || lk_opt.min_ns;
+	lk_kernel.blames = report == LK_BLAME;
 	lk_opt.start_ns = lk_now_ns();
 	lk_opt.started = true;
 	return 0;

@@ -21,6 +21,20 @@ enum lk_name {
 	LK_NAME_TEXT, /* once a report is made: a hash of the NAME */
 };
 
+/* Who made others wait: total_ns is their time, of which it was ... */
+struct lk_rec_blame {
+	u64 ready_ns; /* ... able to run, without a CPU */
+	u64 sleep_ns;
+	u64 lock_ns; /* ... itself waiting for a lock, */
+	u64 other_ns; /* mostly this one: */
+	u64 other;
+	u8 other_is;
+	u8 other_kind;
+	/* of the longest */
+	u32 holder; /* where it let go */
+	u32 holder_stack;
+	u32 waiter_stack;
+};
 
 struct lk_rec {
 	u64 name;
@@ -47,7 +61,10 @@ struct lk_rec {
 	char owner_comm[TASK_COMM_LEN];
 
 	char comm[TASK_COMM_LEN]; /* by task, process, cgroup */
-	u32 hist[LK_BUCKETS];
+	union {
+		u32 hist[LK_BUCKETS];
+		struct lk_rec_blame blame;
+	};
 
 	/* while a report is made */
 	const char *text; /* the NAME that locktap prep knows, or NULL */
@@ -508,6 +525,8 @@ static inline struct lk_rec *lk_rec_last(struct lk_cpu *cpu, u32 turn, u64 by)
 }
 
 static void lk_stat_trace(struct lk_cpu *cpu, const struct lk_at *at);
+/* lk_blame.h: a wait is over. */
+static void lk_blame_end(struct lk_cpu *cpu, const struct lk_at *at);
 
 /* Record the wait, the hold or the failed trylock that the present event tells of. */
 static void lk_record(const struct lk_at *at)
@@ -520,6 +539,10 @@ static void lk_record(const struct lk_at *at)
 
 	if (unlikely(!cpu || !lk_opt.started))
 		return;
+	if (lk_opt.report == LK_BLAME) {
+		lk_blame_end(cpu, at);
+		return;
+	}
 	if (cpu->ev.op == LK_RELEASE && cpu->ev.hold.seen) {
 		/* A hold belongs to where the lock was taken. */
 		cpu->ev.ip = cpu->ev.hold.ip;

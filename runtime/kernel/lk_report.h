@@ -9,6 +9,7 @@
 #include "lk_report_contend.h"
 #include "lk_report_hold.h"
 #include "lk_report_stat.h"
+#include "lk_report_blame.h"
 
 static u32 lk_reports;
 static bool lk_finished;
@@ -50,12 +51,14 @@ static const struct {
 /* What the report is about. */
 static bool lk_tells_waits(void)
 {
-	return lk_opt.report == LK_CONTEND || lk_opt.events & LK_EV_WAITS;
+	return lk_opt.report == LK_CONTEND || lk_opt.report == LK_BLAME ||
+	       lk_opt.events & LK_EV_WAITS;
 }
 
 static bool lk_tells_holds(void)
 {
-	return lk_opt.report == LK_HOLD || (lk_opt.events && lk_stat_wants_holds());
+	return lk_opt.report == LK_HOLD || lk_opt.report == LK_BLAME ||
+	       (lk_opt.events && lk_stat_wants_holds());
 }
 
 static u32 lk_blind(void)
@@ -149,6 +152,16 @@ static void lk_report_loss(void)
 		LK_LOSS(waits ? "inner_ops" : "inner", s.inner_ops, "of a lock's own internal lock, not told");
 		LK_LOSS("own_ns", lk_own.before_ns + lk_own.after_ns, NULL);
 	}
+	if (lk_opt.report == LK_BLAME) {
+		LK_LOSS("uncharged", s.uncharged,
+			"waits not charged, too many at once (-DLOCKTAP_WAITS=N)");
+		LK_LOSS("waits_ns", s.waits_ns + lk_blame_open_ns(), NULL);
+		LK_LOSS("charged_ns", s.charged_ns, NULL);
+		LK_LOSS("handed_ns", s.handed_ns, NULL);
+		LK_LOSS("full_ns", s.full_ns, NULL);
+		LK_LOSS("holds_full", s.holds_full,
+			"holds lost, too many at once (-DLOCKTAP_HOLDS=N)");
+	}
 	LK_LOSS("tryfail", s.tryfails, NULL);
 	LK_LOSS("unarmed", lk_sites_unarmed, "places of the chosen locks that cannot be probed");
 #undef LK_LOSS
@@ -188,6 +201,10 @@ static void lk_report_rows(struct list_head *rows, u64 elapsed_ns)
 
 	if (lk_opt.report == LK_STAT) {
 		lk_stat_report(rows, elapsed_ns);
+		return;
+	}
+	if (lk_opt.report == LK_BLAME) {
+		lk_report_blame(rows, elapsed_ns);
 		return;
 	}
 	switch (lk_opt.format) {

@@ -166,7 +166,9 @@ static void lk_merge_into(struct lk_rec *to, const struct lk_rec *from)
 	to->spin_ns += from->spin_ns;
 	to->block_ns += from->block_ns;
 	to->min_ns = min(to->min_ns, from->min_ns);
-	for (i = 0; i < LK_BUCKETS; i++)
+	if (lk_opt.report == LK_BLAME)
+		lk_blame_merge(to, from);
+	for (i = 0; i < LK_BUCKETS && lk_opt.report != LK_BLAME; i++)
 		to->hist[i] += from->hist[i];
 	if (from->max_ns > to->max_ns) {
 		to->max_ns = from->max_ns;
@@ -256,6 +258,8 @@ static void lk_merge(u32 which, struct list_head *rows)
 		for (i = 0; t && i < t->used; i++) {
 			struct lk_rec *r = lk_rec(t, i), *m, **head;
 
+			if (lk_opt.report == LK_BLAME)
+				lk_blame_functions(r);
 			lk_rec_find_name(r);
 			head = &lk_heads[r->hash % LK_HEADS];
 			for (m = *head; m; m = m->next)

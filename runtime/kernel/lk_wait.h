@@ -189,6 +189,7 @@ static void lk_event(struct lk_cpu *cpu, enum lk_op op, const struct lk_wait *w,
 	ev->kind = w->kind;
 	ev->mode = w->mode;
 	ev->owner = w->owner;
+	ev->begin_ns = w->begin_ns;
 	ev->ret = 0;
 	ev->wait_ns = ev->spin_ns = ev->block_ns = 0;
 	ev->valid = valid;
