@@ -84,9 +84,9 @@
  */
 #ifndef CONFIG_TRACE_IRQFLAGS
 #undef local_irq_restore
-#define local_irq_restore(flags)                     \
-	do {                                         \
-		if (!lk_stays_masked())              \
+#define local_irq_restore(flags)                      \
+	do {                                          \
+		if (!lk_stays_masked())               \
 			raw_local_irq_restore(flags); \
 	} while (0)
 #endif

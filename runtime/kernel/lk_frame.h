@@ -76,10 +76,20 @@ static const char *const lk_lock_prefix[] = {
 
 /* ... and of those that the linker puts elsewhere. */
 static const char *const lk_lock_outside[] = {
-	"rt_mutex_", "__rt_mutex_",   "rwsem_",		    "down_read_trylock",
-	"up_read",   "up_write",      "down_write_trylock", "downgrade_write",
-	"ww_mutex_", "__ww_mutex_",   "__percpu_down_read", "__percpu_up_read",
-	"percpu_up_", "percpu_rwsem_",
+	"rt_mutex_",
+	"__rt_mutex_",
+	"rwsem_",
+	"down_read_trylock",
+	"up_read",
+	"up_write",
+	"down_write_trylock",
+	"downgrade_write",
+	"ww_mutex_",
+	"__ww_mutex_",
+	"__percpu_down_read",
+	"__percpu_up_read",
+	"percpu_up_",
+	"percpu_rwsem_",
 };
 
 /* LK_FR_OWN and LK_FR_SKIP of an address. Seldom: once for each. */

@@ -200,8 +200,7 @@ static void lk_held_remove(struct lk_cpu *cpu, unsigned int i)
 {
 	cpu->nheld--;
 	if (i < cpu->nheld)
-		memmove(&cpu->held[i], &cpu->held[i + 1],
-			(cpu->nheld - i) * sizeof(cpu->held[0]));
+		memmove(&cpu->held[i], &cpu->held[i + 1], (cpu->nheld - i) * sizeof(cpu->held[0]));
 }
 
 static struct lk_hold *lk_held_find(struct lk_cpu *cpu, unsigned long lock)
@@ -577,7 +576,7 @@ static int lk_enter(const struct lk_at *at, unsigned int kind, unsigned int mode
 
 /* The same where nobody asks for `acquire`: the hold alone is kept. */
 static noinline int lk_keep(const struct lk_at *at, unsigned int kind, unsigned int mode,
-		    enum lk_tries tries)
+			    enum lk_tries tries)
 {
 	struct lk_cpu *cpu = lk_this_cpu();
 	bool recursive = false;
@@ -766,8 +765,8 @@ static int lk_returned(const struct lk_at *at, unsigned int kind, enum lk_says s
 		ev->valid = 0; /* entered before the probes were armed */
 		return 0;
 	}
-	lk_op_event(cpu, tries && !lk_says_got(says, value) ? LK_TRYFAIL : LK_ACQUIRED, h->lock, kind,
-		    h->mode);
+	lk_op_event(cpu, tries && !lk_says_got(says, value) ? LK_TRYFAIL : LK_ACQUIRED, h->lock,
+		    kind, h->mode);
 	ev->at_entry = 0;
 	ev->ip = h->ip;
 	ev->ret = says == LK_SAYS_ZERO && !tries ? value : 0;
@@ -983,7 +982,7 @@ static int lk_site_got(const struct lk_at *at, unsigned long lock, unsigned int 
 		lk_recursion(cpu, at, lock, kind, mode, cpu->ev.ip);
 		cpu->ev.op = LK_ACQUIRED;
 	}
-	h = lk_spins(kind)  ? lk_held_push(cpu, level, lock, mode, false, &recursive) :
+	h = lk_spins(kind) ? lk_held_push(cpu, level, lock, mode, false, &recursive) :
 	    kind == LK_SEM ? lk_hold_new(cpu, lock) :
 			     lk_recent_new(cpu);
 	lk_hold_fill(h, lock, kind, mode, cpu->ev.ip, false);

@@ -290,9 +290,9 @@ static bool lk_tables_alloc(void)
 }
 
 /* 0, or lk_problem says what is wrong and what is allowed. */
-static int lk_start(enum lk_report_kind report, const char *by, const char *top,
-		    const char *min_us, const char *kinds, const char *only, const char *interval,
-		    const char *hist, const char *format, const char *pid)
+static int lk_start(enum lk_report_kind report, const char *by, const char *top, const char *min_us,
+		    const char *kinds, const char *only, const char *interval, const char *hist,
+		    const char *format, const char *pid)
 {
 	u64 n_top, n_min = 0, n_interval = 0, n_hist = 0;
 

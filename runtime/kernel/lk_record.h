@@ -12,7 +12,6 @@
 #include "lk_hold.h"
 #include "lk_names.h"
 
-
 /* What a record's `name` holds. */
 enum lk_name {
 	LK_NAME_STATIC, /* the address of a variable of the kernel or a module */
@@ -289,8 +288,8 @@ static struct lk_rec *lk_rec_find(struct lk_table *t, const struct lk_rec *key)
 		}
 		r = lk_rec(t, *slot - 1);
 		if (r->hash == key->hash && r->name == key->name && r->by == key->by &&
-		    r->kind == key->kind && r->mode == key->mode &&
-		    r->name_is == key->name_is && r->event == key->event)
+		    r->kind == key->kind && r->mode == key->mode && r->name_is == key->name_is &&
+		    r->event == key->event)
 			return r;
 		at = (at + 1) & (LK_INDEX_SIZE - 1);
 	}
@@ -385,9 +384,8 @@ static inline u64 lk_rec_by(struct lk_cpu *cpu, const struct lk_at *at, unsigned
 	case LK_BY_CALLER:
 		return *caller = lk_caller(cpu, at);
 	case LK_BY_STACK:
-		return cpu->ev.op == LK_RELEASE && cpu->ev.hold.seen ?
-			       cpu->ev.hold.stack :
-			       lk_stack_id(cpu, at, caller);
+		return cpu->ev.op == LK_RELEASE && cpu->ev.hold.seen ? cpu->ev.hold.stack :
+								       lk_stack_id(cpu, at, caller);
 	case LK_BY_TASK:
 		return current->pid;
 	case LK_BY_PROCESS:

@@ -40,10 +40,8 @@ static const struct {
 	  "failed trylocks of spinlocks and rwlocks are not seen: run `locktap prep` (it needs the kernel's debug information)" },
 	{ "spin_hold_after_wait",
 	  "a spinlock's hold after a first waiter's wait has the wait in it: run `locktap prep`" },
-	{ "percpu_rwsem_readers",
-	  "readers of a percpu_rwsem call no function: not seen" },
-	{ "waits",
-	  "whether a lock was waited for is not seen by the probes on one variable" },
+	{ "percpu_rwsem_readers", "readers of a percpu_rwsem call no function: not seen" },
+	{ "waits", "whether a lock was waited for is not seen by the probes on one variable" },
 	{ "names",
 	  "locks in allocated memory have no names: run `locktap prep` (it needs the kernel's debug information)" },
 };
@@ -149,7 +147,8 @@ static void lk_report_loss(void)
 			"lost, too many held at once (-DLOCKTAP_HOLDS=N)");
 		LK_LOSS("foreign", s.foreign, "released by another task");
 		LK_LOSS("recursive", s.recursive, "taken by a task that had it");
-		LK_LOSS(waits ? "inner_ops" : "inner", s.inner_ops, "of a lock's own internal lock, not told");
+		LK_LOSS(waits ? "inner_ops" : "inner", s.inner_ops,
+			"of a lock's own internal lock, not told");
 		LK_LOSS("own_ns", lk_own.before_ns + lk_own.after_ns, NULL);
 	}
 	if (lk_opt.report == LK_BLAME) {
@@ -175,9 +174,10 @@ static void lk_report_loss(void)
 		lk_print("\"}}\n");
 		break;
 	case LK_TABLE:
-		lk_print("loss: %llu %s seen, %llu recorded", s.seen, lk_opt.report == LK_STAT ? "events" :
-							     holds			  ? "holds" :
-											    "waits",
+		lk_print("loss: %llu %s seen, %llu recorded", s.seen,
+			 lk_opt.report == LK_STAT ? "events" :
+			 holds			  ? "holds" :
+						    "waits",
 			 s.recorded);
 		for (i = 0; i < n; i++)
 			if (loss[i].text && loss[i].value)

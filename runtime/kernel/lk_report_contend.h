@@ -32,7 +32,8 @@ static void lk_table_widths(struct list_head *rows, struct lk_widths *w)
 	w->owner = min(w->owner, 14);
 	w->name = min(w->name, 24);
 	/* The figures and the spaces between columns take 46. */
-	w->caller = LK_WIDTH - 46 - (w->tryfail ? w->tryfail + 1 : 0) - w->kind - w->owner - w->name - (w->who ? w->who + 1 : 0);
+	w->caller = LK_WIDTH - 46 - (w->tryfail ? w->tryfail + 1 : 0) - w->kind - w->owner -
+		    w->name - (w->who ? w->who + 1 : 0);
 	lk_widen(&w->caller, 16, &w->owner, 10);
 	lk_widen(&w->caller, 12, &w->name, 14);
 	w->caller = max(w->caller, 1);
@@ -58,7 +59,8 @@ static void lk_table_row(const struct lk_rec *r, const struct lk_widths *w, u64 
 	lk_print("%-*.*s %9llu ", w->name, w->name, name, r->count);
 	if (w->tryfail)
 		lk_print("%*llu ", w->tryfail, r->tryfail);
-	lk_print("%6s %6s %6s %3u.%u%% %3u%% %-*.*s %.*s\n", lk_time_text(r->total_ns, total, sizeof(total)),
+	lk_print("%6s %6s %6s %3u.%u%% %3u%% %-*.*s %.*s\n",
+		 lk_time_text(r->total_ns, total, sizeof(total)),
 		 lk_time_text(lk_rec_avg(r), avg, sizeof(avg)),
 		 lk_time_text(r->max_ns, max, sizeof(max)), share / 10, share % 10,
 		 (lk_permille(r->spin_ns, r->total_ns) + 5) / 10, w->owner, w->owner, owner,
@@ -96,7 +98,8 @@ static void lk_report_table(struct list_head *rows, u64 elapsed_ns)
 	lk_print("%-*s %9s ", w.name, "NAME", "CONTENDED");
 	if (w.tryfail)
 		lk_print("%*s ", w.tryfail, "TRYFAIL");
-	lk_print("%6s %6s %6s %6s %4s %-*s %s\n", "TOTAL", "AVG", "MAX", "SHARE", "SPIN", w.owner, "OWNER", "CALLER");
+	lk_print("%6s %6s %6s %6s %4s %-*s %s\n", "TOTAL", "AVG", "MAX", "SHARE", "SPIN", w.owner,
+		 "OWNER", "CALLER");
 	list_for_each_entry(r, rows, order) {
 		if (n++ >= lk_opt.top)
 			break;
@@ -124,8 +127,8 @@ static void lk_report_tsv(struct list_head *rows)
 		lk_print("%s\t%s\t%s\t%s\t%llu\t%llu\t%llu\t%llu\t%llu\t%llu\t%llu\t%llu\t%d\t%s\t",
 			 lk_kind_name[r->kind], lk_mode_name[r->mode], name,
 			 lk_address_text(r->lock, lock, sizeof(lock)), r->count, r->failed,
-			 r->total_ns, lk_rec_avg(r), lk_rec_min(r), r->max_ns,
-			 r->spin_ns, r->block_ns, r->owner, caller);
+			 r->total_ns, lk_rec_avg(r), lk_rec_min(r), r->max_ns, r->spin_ns,
+			 r->block_ns, r->owner, caller);
 		if (lk_opt.by == LK_BY_STACK)
 			lk_print_stack(r->by, true, "", "");
 		else
@@ -160,8 +163,8 @@ static void lk_report_json(struct list_head *rows, u64 elapsed_ns)
 			"%s\n{\"kind\":\"%s\",\"mode\":\"%s\",\"name\":\"%s\",\"lock\":\"%s\",\"contended\":%llu,\"failed\":%llu,\"total_ns\":%llu,\"avg_ns\":%llu,\"min_ns\":%llu,\"max_ns\":%llu,\"spin_ns\":%llu,\"block_ns\":%llu,\"owner\":%d,\"tryfail\":%llu,\"caller\":\"%s\"",
 			n > 1 ? "," : "", lk_kind_name[r->kind], lk_mode_name[r->mode], name,
 			lk_address_text(r->lock, lock, sizeof(lock)), r->count, r->failed,
-			r->total_ns, lk_rec_avg(r), lk_rec_min(r), r->max_ns,
-			r->spin_ns, r->block_ns, r->owner, r->tryfail, caller);
+			r->total_ns, lk_rec_avg(r), lk_rec_min(r), r->max_ns, r->spin_ns,
+			r->block_ns, r->owner, r->tryfail, caller);
 		if (lk_opt.by == LK_BY_STACK)
 			lk_json_stack("stack", r->by);
 		if (lk_by_who()) {
