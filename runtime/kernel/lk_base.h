@@ -201,6 +201,7 @@ static struct {
 	unsigned long only_lo, only_hi;
 	char only_name[128]; /* a NAME of locktap prep's, or "" */
 	u64 start_ns;
+	bool selects; /* some events are left out: only, pid, min_us */
 } lk_opt;
 
 /* One wait that has begun and is not over. */
@@ -378,7 +379,14 @@ struct lk_at {
 	struct pt_regs *regs; /* NULL at a tracepoint */
 	unsigned long return_ip; /* at a function's return: where it returns to */
 	const char *point; /* the probe point */
+	u32 *mark; /* 0 when SystemTap's function for an event is entered */
 };
+
+/*
+ * The last bytes of what SystemTap's context keeps for each type of probe:
+ * cleared before the handlers of an event run, and used by tracepoints alone.
+ */
+#define LK_MARK(c) ((u32 *)(&(c)->ips + 1) - 1)
 
 /* In a function body only, where SystemTap's context is known. */
 #define LK_AT(c)                                                                        \
@@ -386,7 +394,8 @@ struct lk_at {
 			  .return_ip = (c)->probe_type == stp_probe_type_kretprobe ?    \
 					       get_kretprobe_retaddr((c)->ips.krp.pi) : \
 					       0,                                       \
-			  .point = (c)->probe_point })
+			  .point = (c)->probe_point,                                    \
+			  .mark = LK_MARK(c) })
 
 /* SystemTap's count of probe hits it had to skip; set by lk_kernel_init(). */
 static atomic_t *lk_skipped;

@@ -95,23 +95,40 @@ static bool lk_points_alloc(u32 probes)
 	return lk_points;
 }
 
-/* Is this the first handler of an event? The others find its answer in cpu->ev. */
+/* What a mark says besides "no handler has run": one has, and has made cpu->ev; or not. */
+enum { LK_MARK_NONE, LK_MARK_EVENT, LK_MARK_KEPT, LK_MARK_KEPT_AGAIN };
+
+/*
+ * Has another handler of this event run? SystemTap joins the handlers of a
+ * point in one function, where it can: these find the mark that the first one
+ * left. Elsewhere each is called by itself, and is in the list.
+ */
+static inline bool lk_not_first(struct lk_cpu *cpu, const struct lk_at *at)
+{
+	const struct lk_event *ev = &cpu->ev;
+
+	if (*at->mark)
+		return true;
+	return unlikely(lk_points_shared) && ev->point == at->point && ev->sp == at->regs->sp &&
+	       ev->task == current && ev->calls < lk_point_handlers(at->point);
+}
+
+/*
+ * Is this the first handler of an event? The others find its answer in
+ * cpu->ev; at one address can be the places of two locks.
+ */
 static inline bool lk_first(struct lk_cpu *cpu, const struct lk_at *at)
 {
 	struct lk_event *ev = &cpu->ev;
+	bool again = lk_not_first(cpu, at);
 
 	cpu->stay_masked = 1;
-	if (likely(!lk_points_shared))
-		return true;
-	if (ev->point == at->point && ev->sp == at->regs->sp && ev->task == current &&
-	    ev->calls < lk_point_handlers(at->point)) {
-		ev->calls++;
-		return false;
-	}
+	if (!*at->mark)
+		ev->calls = again ? ev->calls + 1 : 1;
+	*at->mark = LK_MARK_EVENT;
 	ev->point = at->point;
 	ev->sp = at->regs->sp;
-	ev->calls = 1;
-	return true;
+	return !again;
 }
 
 static inline void lk_op_event(struct lk_cpu *cpu, enum lk_op op, unsigned long lock,
@@ -505,11 +522,13 @@ static int lk_enter(const struct lk_at *at, unsigned int kind, unsigned int mode
 	bool recursive = false;
 	struct lk_event *ev;
 	struct lk_hold *h;
+	u32 kept;
 
 	if (unlikely(!cpu))
 		return 0;
 	ev = &cpu->ev;
-	if (!lk_first(cpu, at)) {
+	kept = *at->mark >= LK_MARK_KEPT ? *at->mark : 0;
+	if (!lk_first(cpu, at) && !kept) {
 		ev->op = LK_ACQUIRE;
 		return ev->valid;
 	}
@@ -522,7 +541,13 @@ static int lk_enter(const struct lk_at *at, unsigned int kind, unsigned int mode
 	ev->recursive = 0;
 	if (!(lk_kernel.tracks || (tries && lk_kernel.tracks_tries && !lk_spins(kind))))
 		return 1;
-	h = lk_ask(cpu, at, kind, mode, tries, &recursive);
+	if (kept) {
+		recursive = kept == LK_MARK_KEPT_AGAIN;
+		h = lk_spins(kind) ? lk_held_find(cpu, ev->lock) :
+				     lk_held_by_task(cpu, ev->lock, LK_WANT_LOCK);
+	} else {
+		h = lk_ask(cpu, at, kind, mode, tries, &recursive);
+	}
 	ev->recursive = recursive;
 	if (h ? h->inner : !lk_spins(kind))
 		ev->valid = 0;
@@ -532,21 +557,23 @@ static int lk_enter(const struct lk_at *at, unsigned int kind, unsigned int mode
 }
 
 /* The same where nobody asks for `acquire`: the hold alone is kept. */
-static void lk_keep(const struct lk_at *at, unsigned int kind, unsigned int mode,
+static noinline int lk_keep(const struct lk_at *at, unsigned int kind, unsigned int mode,
 		    enum lk_tries tries)
 {
 	struct lk_cpu *cpu = lk_this_cpu();
 	bool recursive = false;
 
 	if (unlikely(!cpu))
-		return;
-	if (unlikely(lk_points_shared)) {
-		lk_enter(at, kind, mode, tries);
-		return;
-	}
+		return 0;
+	if (unlikely(lk_points_shared))
+		return lk_enter(at, kind, mode, tries);
 	cpu->stay_masked = 1;
+	if (*at->mark) /* an acquire's handler was joined with this one, and came first */
+		return 0;
 	if (!lk_ignores(kind, at->regs->di))
 		lk_ask(cpu, at, kind, mode, tries, &recursive);
+	*at->mark = recursive ? LK_MARK_KEPT_AGAIN : LK_MARK_KEPT;
+	return 0;
 }
 
 /* The same for a probe that asks for `acquired`: 1 where the lock will be had at once. */
@@ -746,7 +773,7 @@ static int lk_try_failed(const struct lk_at *at, unsigned long lock, unsigned in
 
 	if (unlikely(!cpu))
 		return 0;
-	if (!lk_first(cpu, at)) {
+	if (!lk_first(cpu, at) && cpu->ev.lock == lock) {
 		cpu->ev.op = LK_TRYFAIL;
 		return cpu->ev.valid;
 	}
@@ -804,7 +831,7 @@ static int lk_leave_lock(const struct lk_at *at, unsigned long lock, unsigned in
 	if (unlikely(!cpu))
 		return 0;
 	ev = &cpu->ev;
-	if (!lk_first(cpu, at)) {
+	if (!lk_first(cpu, at) && cpu->ev.lock == lock) {
 		ev->op = LK_RELEASE;
 		ev->mode = ev->hold.seen ? ev->hold.mode : mode;
 		ev->ip = 0;
@@ -847,7 +874,7 @@ static int lk_leave_lock(const struct lk_at *at, unsigned long lock, unsigned in
 }
 
 /* The entry of an unlock function. */
-static int lk_leave(const struct lk_at *at, unsigned int kind, unsigned int mode)
+static noinline int lk_leave(const struct lk_at *at, unsigned int kind, unsigned int mode)
 {
 	return lk_leave_lock(at, at->regs->di, kind, mode);
 }
@@ -863,8 +890,7 @@ static int lk_downgrade(const struct lk_at *at, unsigned int kind)
 
 	if (unlikely(!cpu))
 		return 0;
-	if (lk_points_shared && cpu->ev.point == at->point && cpu->ev.sp == at->regs->sp &&
-	    cpu->ev.task == current && cpu->ev.calls < lk_point_handlers(at->point))
+	if (lk_not_first(cpu, at))
 		return lk_leave(at, kind, LK_W); /* not the first handler */
 	ip = lk_entry_caller(cpu, at, &inner);
 	told = lk_leave(at, kind, LK_W);
@@ -917,7 +943,7 @@ static int lk_site_got(const struct lk_at *at, unsigned long lock, unsigned int 
 	if (unlikely(!cpu))
 		return 0;
 	was = cpu->ev;
-	if (!lk_first(cpu, at)) {
+	if (!lk_first(cpu, at) && cpu->ev.lock == lock) {
 		cpu->ev.op = LK_ACQUIRED;
 		return cpu->ev.valid;
 	}

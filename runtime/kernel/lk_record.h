@@ -497,6 +497,16 @@ static bool lk_is_recorded(struct lk_cpu *cpu, const struct lk_at *at)
 	return true;
 }
 
+/* The record of the last event, where this one belongs there for sure. */
+static inline struct lk_rec *lk_rec_last(struct lk_cpu *cpu, u32 turn, u64 by)
+{
+	if (cpu->last.lock != cpu->ev.lock || cpu->last.by != by || cpu->last.turn != turn ||
+	    cpu->last.kind != cpu->ev.kind || cpu->last.mode != cpu->ev.mode ||
+	    (lk_opt.events && cpu->last.event != lk_stat_event(&cpu->ev)))
+		return NULL;
+	return cpu->last.rec;
+}
+
 static void lk_stat_trace(struct lk_cpu *cpu, const struct lk_at *at);
 
 /* Record the wait, the hold or the failed trylock that the present event tells of. */
@@ -510,9 +520,19 @@ static void lk_record(const struct lk_at *at)
 
 	if (unlikely(!cpu || !lk_opt.started))
 		return;
-	/* A hold belongs to where the lock was taken. */
-	if (cpu->ev.op == LK_RELEASE && cpu->ev.hold.seen)
+	if (cpu->ev.op == LK_RELEASE && cpu->ev.hold.seen) {
+		/* A hold belongs to where the lock was taken. */
 		cpu->ev.ip = cpu->ev.hold.ip;
+		/* The usual case: the same lock again, and no event is left out. */
+		r = lk_rec_last(cpu, lk_turn, 0);
+		if (likely(r && cpu->ev.valid && lk_opt.by == LK_BY_NAME &&
+			   lk_opt.report == LK_HOLD && !lk_opt.selects && !lk_opt.interval_s)) {
+			cpu->counts.seen++;
+			cpu->counts.recorded++;
+			lk_rec_add_hold(cpu, at, r);
+			return;
+		}
+	}
 	if (!lk_is_recorded(cpu, at))
 		return;
 	if (unlikely(lk_opt.trace)) {
@@ -525,10 +545,8 @@ static void lk_record(const struct lk_at *at)
 	}
 	turn = READ_ONCE(lk_turn);
 	by = lk_rec_by(cpu, at, &caller);
-	r = cpu->last.rec;
-	if (!r || cpu->last.lock != cpu->ev.lock || cpu->last.by != by || cpu->last.turn != turn ||
-	    cpu->last.kind != cpu->ev.kind || cpu->last.mode != cpu->ev.mode ||
-	    (lk_opt.events && cpu->last.event != lk_stat_event(&cpu->ev)))
+	r = lk_rec_last(cpu, turn, by);
+	if (!r)
 		r = lk_rec_look(cpu, at, turn, by, &caller);
 	if (!r) {
 		cpu->counts.full++;

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 # From the guest's lines (see guest) to the TSV, and into the file `verdicts` lines
-# "kept|broken|note|fail TEXT". Variables: bound_lock, bound_stack, bound_idle.
+# "kept|broken|note|fail TEXT". Variables: bound_lock, bound_stack, bound_idle,
+# bound_hold, bound_klockstat.
 BEGIN { FS = OFS = "\t" }
 
 $1 == "run" {
@@ -13,7 +14,7 @@ $1 == "run" {
 	}
 }
 $1 == "count" { counted[$2 FS $3 FS $4] = $5 }
-$1 == "lost" && $2 == "lockcontend" { lost += $5 }
+$1 == "lost" && $2 ~ /^lock/ { lost[$2 ~ /^lockhold/] += $5 }
 $1 == "fail" {
 	failed++
 	verdict("fail", $2 ($3 == "-" ? "" : " by " $3) ($4 == "-" ? "" : ", threads=" $4) ": " $5)
@@ -33,24 +34,46 @@ function median(at,	i, j, s) {
 	return n[at] % 2 ? s[i] : (s[i] + s[i + 1]) / 2
 }
 
-function row(tool, records, threads,	at, peer, over, count, ratio) {
+# What a tool adds, in parts of what another one does.
+function ratio_to(tool, records, threads, over,	at) {
 	at = tool FS records FS threads
-	peer = "bpftrace" FS records FS threads
+	return n[at] ? sprintf("%.3f", over / (median(at) - base[threads])) : "-"
+}
+
+function row(tool, records, threads,	at, over, all, count, ratio, truth) {
+	at = tool FS records FS threads
 	if (!n[at] || !base[threads] || !contended)
 		return
 	over = median(at) - base[threads]
-	ratio = "-"
-	if (threads > 1 && n[peer])
-		ratio = sprintf("%.3f", over / (median(peer) - base[threads]))
+	all = threads == 1 || records == "hold"
+	truth = all ? acquisitions[at] : contended
+	ratio = threads > 1 || records == "hold" ? ratio_to("bpftrace", records, threads, over) : "-"
 	count = tool != "nothing" ? counted[at] : threads > 1 ? contended : "-"
-	print tool, records, threads, sprintf("%.1f", over / (threads > 1 ? contended : acquisitions[at])), ratio,
+	print tool, records, threads, sprintf("%.1f", over / truth), ratio,
 		sprintf("%.0f", over + base[threads]), sprintf("%.0f", base[threads]),
 		count == "-" ? count : sprintf("%.0f", count), acquisitions[at]
 	if (tool == "lockcontend")
 		judge(records, threads, over, ratio)
-	if (tool != "nothing" && threads > 1 && (count < 0.99 * contended || count > 1.01 * contended))
-		verdict("note", sprintf("%s by %s counted %d contended acquisitions a run, the workload %d",
-			tool, records, count, contended))
+	else if (tool ~ /^lockhold/)
+		judge_hold(tool, threads, ratio, ratio_to("klockstat", records, threads, over))
+	if (tool != "nothing" && (threads > 1 || records == "hold") && (count < 0.99 * truth || count > 1.01 * truth))
+		verdict("note", sprintf("%s by %s counted %d %s a run, the workload %d", tool, records, count,
+			all ? "acquisitions" : "contended acquisitions", truth))
+}
+
+# Of all kinds it is told only: its peers see mutexes and nothing else.
+function judge_hold(tool, threads, ratio, klockstat,	what) {
+	what = sprintf("%s, threads=%d", tool == "lockhold" ? "holds of all kinds" : "holds of mutexes", threads)
+	if (tool == "lockhold")
+		verdict("note", sprintf("%s: %s of what bpftrace adds, %s of klockstat's", what, ratio, klockstat))
+	else {
+		if (ratio != "-")
+			verdict(ratio + 0 <= bound_hold ? "kept" : "broken",
+				sprintf("%s: %s of what bpftrace adds (at most %.2f)", what, ratio, bound_hold))
+		if (klockstat != "-")
+			verdict(klockstat + 0 <= bound_klockstat ? "kept" : "broken",
+				sprintf("%s: %s of what klockstat adds (at most %.2f)", what, klockstat, bound_klockstat))
+	}
 }
 
 function judge(records, threads, over, ratio,	bound) {
@@ -77,8 +100,12 @@ END {
 		row("bpftrace", "lock", threads)
 		row("lockcontend", "stack", threads)
 		row("bpftrace", "stack", threads)
+		row("lockhold-mutex", "hold", threads)
+		row("lockhold", "hold", threads)
+		row("bpftrace", "hold", threads)
+		row("klockstat", "hold", threads)
 	}
-	print "#loss failed=" failed + 0 " lockcontend_lost=" lost + 0
+	print "#loss failed=" failed + 0 " lockcontend_lost=" lost[0] + 0 " lockhold_lost=" lost[1] + 0
 	if (!base[1] || !base[2] || !contended)
 		verdict("fail", "the workload alone was not measured")
 	verdict("end", "")
