@@ -368,9 +368,8 @@ static inline u64 lk_rec_by(struct lk_cpu *cpu, const struct lk_at *at, unsigned
 	case LK_BY_CALLER:
 		return *caller = lk_caller(cpu, at);
 	case LK_BY_STACK:
-		return cpu->ev.op == LK_RELEASE && cpu->ev.hold.seen ?
-			       cpu->ev.hold.stack :
-			       lk_stack_id(cpu, at, caller);
+		return cpu->ev.op == LK_RELEASE && cpu->ev.hold.seen ? cpu->ev.hold.stack :
+								       lk_stack_id(cpu, at, caller);
 	case LK_BY_TASK:
 		return current->pid;
 	case LK_BY_PROCESS:

@@ -146,7 +146,8 @@ static void lk_report_loss(void)
 			"lost, too many held at once (-DLOCKTAP_HOLDS=N)");
 		LK_LOSS("foreign", s.foreign, "released by another task");
 		LK_LOSS("recursive", s.recursive, "taken by a task that had it");
-		LK_LOSS(waits ? "inner_ops" : "inner", s.inner_ops, "of a lock's own internal lock, not told");
+		LK_LOSS(waits ? "inner_ops" : "inner", s.inner_ops,
+			"of a lock's own internal lock, not told");
 		LK_LOSS("own_ns", lk_own.before_ns + lk_own.after_ns, NULL);
 	}
 	LK_LOSS("tryfail", s.tryfails, NULL);
@@ -162,9 +163,10 @@ static void lk_report_loss(void)
 		lk_print("\"}}\n");
 		break;
 	case LK_TABLE:
-		lk_print("loss: %llu %s seen, %llu recorded", s.seen, lk_opt.report == LK_STAT ? "events" :
-							     holds			  ? "holds" :
-											    "waits",
+		lk_print("loss: %llu %s seen, %llu recorded", s.seen,
+			 lk_opt.report == LK_STAT ? "events" :
+			 holds			  ? "holds" :
+						    "waits",
 			 s.recorded);
 		for (i = 0; i < n; i++)
 			if (loss[i].text && loss[i].value)
