@@ -50,7 +50,6 @@ static struct {
 	enum lk_stat_by by;
 	bool by_time; /* sorted by the time instead of the count */
 	bool rates;
-	bool wrong; /* an option was */
 } lk_stat;
 
 static const struct lk_stat_name *lk_stat_name(unsigned int event)
