@@ -95,10 +95,9 @@ static void lk_blame_row(const struct lk_rec *r, u64 all_ns)
 		lk_print("%.40s\n", holder);
 	else
 		lk_print("%.*s %s\n", max(1, (int)(LK_WIDTH - 60 - strlen(owner))), holder, owner);
-	lk_print("%22s kept from %s: %s", "", name, waiter);
+	lk_print("%22s kept from %.24s: %.41s\n", "", name, waiter);
 	if (r->blame.other_ns)
-		lk_print(" (LOCK: %s %s)", lk_kind_name[r->blame.other_kind], other);
-	lk_print("\n");
+		lk_print("%22s waits for %s %.41s\n", "", lk_kind_name[r->blame.other_kind], other);
 	if (lk_opt.by != LK_BY_STACK)
 		return;
 	if (!handed) {
