@@ -28,6 +28,7 @@ struct lk_names {
 static struct {
 	const struct lk_names *names;
 	unsigned long at; /* where `low` is now; 0: not loaded */
+	unsigned int tries_blind; /* trylocks that cannot be probed; with a file's first table */
 } lk_names[LK_NAMES_MAX];
 static unsigned int lk_names_nr;
 
@@ -48,14 +49,26 @@ static void lk_names_find(void)
 		lk_names_find_one(i);
 }
 
-static void lk_names_use(const struct lk_names *names, unsigned int nr)
+static void lk_names_use(const struct lk_names *names, unsigned int nr, unsigned int tries_blind)
 {
 	unsigned int i;
 
 	for (i = 0; i < nr && lk_names_nr < LK_NAMES_MAX; i++) {
 		lk_names[lk_names_nr].names = &names[i];
+		lk_names[lk_names_nr].tries_blind = i ? 0 : tries_blind;
 		lk_names_find_one(lk_names_nr++);
 	}
+}
+
+/* Places in the kernel and its loaded modules where a trylock may fail unseen. */
+static unsigned int lk_tries_blind(void)
+{
+	unsigned int i, sum = 0;
+
+	for (i = 0; i < lk_names_nr; i++)
+		if (lk_names[i].at)
+			sum += lk_names[i].tries_blind;
+	return sum;
 }
 
 static const char *lk_names_look(const char *text, const u32 (*pairs)[2], unsigned long nr,

@@ -162,6 +162,9 @@ static void lk_report_loss(void)
 			"holds lost, too many at once (-DLOCKTAP_HOLDS=N)");
 	}
 	LK_LOSS("tryfail", s.tryfails, NULL);
+	if (lk_kernel.tells_tries)
+		LK_LOSS("tries_blind", lk_tries_blind(),
+			"trylocks of spinlocks and rwlocks in the source that cannot be probed");
 	LK_LOSS("unarmed", lk_sites_unarmed, "places of the chosen locks that cannot be probed");
 #undef LK_LOSS
 	switch (lk_opt.format) {
