@@ -201,7 +201,7 @@ static struct {
 	unsigned long only_lo, only_hi;
 	char only_name[128]; /* a NAME of locktap prep's, or "" */
 	u64 start_ns;
-	bool selects; /* some events are left out: only, pid, min_us */
+	bool all_holds; /* by name, lock or stack; none is left out, one table */
 } lk_opt;
 
 /* One wait that has begun and is not over. */

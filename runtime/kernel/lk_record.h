@@ -544,14 +544,15 @@ static void lk_record(const struct lk_at *at)
 	if (cpu->ev.op == LK_RELEASE && cpu->ev.hold.seen) {
 		/* A hold belongs to where the lock was taken. */
 		cpu->ev.ip = cpu->ev.hold.ip;
-		/* The usual case: the same lock again, and no event is left out. */
-		r = lk_rec_last(cpu, lk_turn, 0);
-		if (likely(r && cpu->ev.valid && lk_opt.by == LK_BY_NAME &&
-			   lk_opt.report == LK_HOLD && !lk_opt.selects && !lk_opt.interval_s)) {
-			cpu->counts.seen++;
-			cpu->counts.recorded++;
-			lk_rec_add_hold(cpu, at, r);
-			return;
+		/* The usual case: the same lock again. */
+		if (lk_opt.all_holds && cpu->ev.valid) {
+			r = lk_rec_last(cpu, 0, lk_rec_by(cpu, at, &caller));
+			if (likely(r)) {
+				cpu->counts.seen++;
+				cpu->counts.recorded++;
+				lk_rec_add_hold(cpu, at, r);
+				return;
+			}
 		}
 	}
 	if (!lk_is_recorded(cpu, at))
