@@ -526,35 +526,19 @@ static void lk_stat_trace(struct lk_cpu *cpu, const struct lk_at *at);
 /* lk_blame.h: a wait is over. */
 static void lk_blame_end(struct lk_cpu *cpu, const struct lk_at *at);
 
-/* Record the wait, the hold or the failed trylock that the present event tells of. */
-static void lk_record(const struct lk_at *at)
+static noinline void lk_record_any(struct lk_cpu *cpu, const struct lk_at *at)
 {
-	struct lk_cpu *cpu = lk_this_cpu();
 	unsigned long caller = 0;
 	struct lk_rec *r;
 	u32 turn;
 	u64 by;
 
-	if (unlikely(!cpu || !lk_opt.started))
-		return;
 	if (lk_opt.report == LK_BLAME) {
 		lk_blame_end(cpu, at);
 		return;
 	}
-	if (cpu->ev.op == LK_RELEASE && cpu->ev.hold.seen) {
-		/* A hold belongs to where the lock was taken. */
+	if (cpu->ev.op == LK_RELEASE && cpu->ev.hold.seen) /* it belongs to where it was taken */
 		cpu->ev.ip = cpu->ev.hold.ip;
-		/* The usual case: the same lock again. */
-		if (lk_opt.all_holds && cpu->ev.valid) {
-			r = lk_rec_last(cpu, 0, lk_rec_by(cpu, at, &caller));
-			if (likely(r)) {
-				cpu->counts.seen++;
-				cpu->counts.recorded++;
-				lk_rec_add_hold(cpu, at, r);
-				return;
-			}
-		}
-	}
 	if (!lk_is_recorded(cpu, at))
 		return;
 	if (unlikely(lk_opt.trace)) {
@@ -585,6 +569,33 @@ static void lk_record(const struct lk_at *at)
 	}
 	if (lk_opt.interval_s)
 		smp_store_release(&cpu->in_record, 0);
+}
+
+/* Record the wait, the hold or the failed trylock that the present event tells of. */
+static inline void lk_record(const struct lk_at *at)
+{
+	struct lk_cpu *cpu = lk_this_cpu();
+	struct lk_event *ev;
+	u64 by = 0;
+
+	if (unlikely(!cpu || !lk_opt.started))
+		return;
+	ev = &cpu->ev;
+	/* Most holds are of the lock whose hold was the last one. */
+	if (lk_opt.all_holds && ev->op == LK_RELEASE && ev->hold.seen && ev->valid) {
+		if (lk_opt.by == LK_BY_LOCK)
+			by = ev->lock;
+		else if (lk_opt.by == LK_BY_STACK)
+			by = ev->hold.stack;
+		if (likely(lk_rec_last(cpu, 0, by))) {
+			cpu->counts.seen++;
+			cpu->counts.recorded++;
+			ev->ip = ev->hold.ip;
+			lk_rec_add_hold(cpu, at, cpu->last.rec);
+			return;
+		}
+	}
+	lk_record_any(cpu, at);
 }
 
 static bool lk_table_alloc(struct lk_table *t)
