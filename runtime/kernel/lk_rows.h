@@ -56,20 +56,20 @@ static const char *lk_address_text(unsigned long addr, char *buf, size_t size)
 }
 
 /* function+0xoffset [module] of a return address; without the offset for tables. */
-static void lk_code_text(unsigned long ip, bool offset, char *buf, size_t size)
+static const char *lk_code_text(unsigned long ip, bool offset, char *buf, size_t size)
 {
 	char sym[KSYM_SYMBOL_LEN], *slash, *plus, *mod;
 
 	if (!ip) {
 		strscpy(buf, "?", size);
-		return;
+		return buf;
 	}
 	sprint_symbol(sym, ip);
 	plus = strchr(sym, '+');
 	slash = strchr(sym, '/');
 	if (!plus || !slash) { /* a raw address: not for everybody's eyes */
 		strscpy(buf, "?", size);
-		return;
+		return buf;
 	}
 	mod = strchr(slash, '[');
 	*slash = '\0';
@@ -78,6 +78,7 @@ static void lk_code_text(unsigned long ip, bool offset, char *buf, size_t size)
 	if (mod && strlen(sym) + 1 + strlen(mod) >= size) /* the function's name comes first */
 		mod = NULL;
 	scnprintf(buf, size, "%s%s%s", sym, mod ? " " : "", mod ? mod : "");
+	return buf;
 }
 
 static const struct lk_percpu_sym *lk_percpu_sym(unsigned long off)
@@ -458,6 +459,153 @@ static void lk_widen(int *column, int wanted, int *other, int least)
 		*column += more;
 		*other -= more;
 	}
+}
+
+/* The widths of a table; `figures`: what the numbers and the spaces between columns take. */
+static void lk_table_widths(struct list_head *rows, struct lk_widths *w, int owner, int figures)
+{
+	char buf[KSYM_SYMBOL_LEN];
+	struct lk_rec *r;
+	u32 n = 0;
+
+	*w = (struct lk_widths){ .kind = 4, .owner = owner, .name = 4 };
+	list_for_each_entry(r, rows, order) {
+		if (n++ >= lk_opt.top)
+			break;
+		if (r->tryfail)
+			w->tryfail = 7;
+		w->kind = max_t(int, w->kind, strlen(lk_kind_text(r, buf, sizeof(buf))));
+		lk_owner_text(r, buf, sizeof(buf), sizeof(buf));
+		w->owner = max_t(int, w->owner, strlen(buf));
+		lk_rec_lock_name(r, buf, sizeof(buf));
+		w->name = max_t(int, w->name, strlen(buf));
+		if (lk_by_who()) {
+			lk_who_text(r, buf, sizeof(buf));
+			w->who = max_t(int, w->who, strlen(buf));
+		} else if (lk_opt.by == LK_BY_LOCK && lk_opt.addresses) {
+			w->who = 18;
+		}
+	}
+	w->owner = min(w->owner, 14);
+	w->name = min(w->name, 24);
+	w->caller = LK_WIDTH - figures - (w->tryfail ? w->tryfail + 1 : 0) - w->kind - w->owner -
+		    w->name - (w->who ? w->who + 1 : 0);
+	lk_widen(&w->caller, 16, &w->owner, 10);
+	lk_widen(&w->caller, 12, &w->name, 14);
+	w->caller = max(w->caller, 1);
+}
+
+/* The first columns' headings, and those of a row. */
+static void lk_table_head(const struct lk_widths *w)
+{
+	lk_print("%-*s ", w->kind, "KIND");
+	if (w->who)
+		lk_print("%-*s ", w->who,
+			 lk_opt.by == LK_BY_LOCK    ? "LOCK" :
+			 lk_opt.by == LK_BY_TASK    ? "TASK" :
+			 lk_opt.by == LK_BY_PROCESS ? "PROCESS" :
+						      "CGROUP");
+	lk_print("%-*s ", w->name, "NAME");
+}
+
+static void lk_table_first(const struct lk_rec *r, const struct lk_widths *w)
+{
+	char kind[24], name[KSYM_SYMBOL_LEN], who[40];
+
+	lk_print("%-*s ", w->kind, lk_kind_text(r, kind, sizeof(kind)));
+	if (w->who) {
+		if (lk_by_who())
+			lk_who_text(r, who, sizeof(who));
+		else
+			scnprintf(who, sizeof(who), "0x%lx", r->lock);
+		lk_print("%-*.*s ", w->who, w->who, who);
+	}
+	lk_rec_lock_name(r, name, sizeof(name));
+	lk_print("%-*.*s ", w->name, w->name, name);
+}
+
+/* The last columns of a row: a task, code; and what is below it. */
+static void lk_table_last(const struct lk_rec *r, const struct lk_widths *w)
+{
+	char owner[40], caller[KSYM_SYMBOL_LEN];
+
+	lk_owner_text(r, owner, sizeof(owner), w->owner);
+	lk_code_text(r->caller, false, caller, min_t(size_t, sizeof(caller), w->caller + 1));
+	lk_print("%-*.*s %.*s\n", w->owner, w->owner, owner, w->caller, caller);
+	if (lk_opt.by == LK_BY_STACK)
+		lk_print_stack(r->by, false, "        ", "\n");
+	if (lk_opt.hist)
+		lk_table_hist(r);
+}
+
+static void lk_table_more(u32 total)
+{
+	if (total > lk_opt.top)
+		lk_print("(%u more rows: -G top=%u shows them)\n", total - lk_opt.top, total);
+}
+
+/* Columns of tsv and keys of JSON that several reports have. */
+static void lk_tsv_first(const struct lk_rec *r)
+{
+	char name[KSYM_SYMBOL_LEN], lock[24];
+
+	lk_rec_lock_name(r, name, sizeof(name));
+	lk_print("%s\t%s\t%s\t%s\t", lk_kind_name[r->kind], lk_mode_name[r->mode], name,
+		 lk_address_text(r->lock, lock, sizeof(lock)));
+}
+
+static void lk_tsv_stack(bool shown, u32 stack)
+{
+	if (shown)
+		lk_print_stack(stack, true, "", "");
+	else
+		lk_print("-");
+}
+
+static void lk_tsv_who_hist(const struct lk_rec *r)
+{
+	char comm[TASK_COMM_LEN];
+
+	strscpy(comm, r->comm, sizeof(comm));
+	if (lk_by_who())
+		lk_print("\t%llu\t%s\t", r->by, lk_clean(comm));
+	else
+		lk_print("\t-\t-\t");
+	if (lk_opt.hist)
+		lk_hist_text(r);
+	else
+		lk_print("-");
+}
+
+static void lk_json_head(const char *report, u64 elapsed_ns)
+{
+	lk_print("{\"locktap\":1,\"report\":\"%s\",\"by\":\"%s\",\"elapsed_ns\":%llu,\"rows\":[",
+		 report, lk_by_word[lk_opt.by], elapsed_ns);
+}
+
+static void lk_json_first(const struct lk_rec *r, bool more)
+{
+	char name[KSYM_SYMBOL_LEN], lock[24];
+
+	lk_rec_lock_name(r, name, sizeof(name));
+	lk_print("%s\n{\"kind\":\"%s\",\"mode\":\"%s\",\"name\":\"%s\",\"lock\":\"%s\"",
+		 more ? "," : "", lk_kind_name[r->kind], lk_mode_name[r->mode], name,
+		 lk_address_text(r->lock, lock, sizeof(lock)));
+}
+
+static void lk_json_last(const struct lk_rec *r)
+{
+	char comm[TASK_COMM_LEN];
+
+	if (lk_opt.by == LK_BY_STACK)
+		lk_json_stack("stack", r->by);
+	if (lk_by_who()) {
+		strscpy(comm, r->comm, sizeof(comm));
+		lk_print(",\"id\":%llu,\"comm\":\"%s\"", r->by, lk_clean(comm));
+	}
+	if (lk_opt.hist)
+		lk_json_hist(r);
+	lk_print("}");
 }
 
 #endif
