@@ -191,6 +191,8 @@ static inline u32 lk_entry_caller(struct lk_cpu *cpu, const struct lk_at *at, bo
 		return ip;
 	flags = e ? LK_FR_FLAGS(*e) : lk_frame_class(LK_IP(ip));
 	*inner = (flags & (LK_FR_SKIP | LK_FR_WRAPPER)) == LK_FR_SKIP;
+	cpu->ev.ip = 0; /* of an event before */
+	cpu->ev.at_entry = 1;
 	return (u32)lk_caller(cpu, at); /* learns the frame */
 }
 
@@ -1056,8 +1058,7 @@ static void lk_own_measure(struct timer_list *timer)
 		gives = lk_now_ns();
 		write_unlock_bh(&lk_own_lock);
 		if (!lk_own.begun_ns) { /* the probes are being armed */
-			if (lk_own.tries++ < 100)
-				mod_timer(timer, jiffies + HZ / 20);
+			mod_timer(timer, jiffies + (lk_own.tries++ < 100 ? HZ / 20 : HZ));
 			return;
 		}
 		before[i] = got - lk_own.begun_ns;
