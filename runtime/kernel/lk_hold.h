@@ -352,23 +352,31 @@ static inline void lk_recent_ready(struct lk_cpu *cpu, const struct lk_hold *h)
 		WRITE_ONCE(cpu->recent_key, (unsigned long)current);
 }
 
+/* What another CPU has kept is brought to this one; NULL where it is gone meanwhile. */
+static struct lk_hold *lk_recent_fetch(struct lk_cpu *cpu, struct lk_cpu *other, unsigned long key,
+				       unsigned long lock, enum lk_want want)
+{
+	struct lk_hold copy = other->recent, *h;
+
+	if (!lk_hold_is(&copy, lock, want) || cmpxchg(&other->recent_key, key, 0) != key)
+		return NULL;
+	h = lk_recent_new(cpu);
+	*h = copy;
+	WRITE_ONCE(cpu->recent_key, key);
+	return h;
+}
+
 static noinline struct lk_hold *lk_held_elsewhere(struct lk_cpu *cpu, unsigned long key,
 						  unsigned long lock, enum lk_want want)
 {
-	struct lk_hold copy, *h = lk_hold_find(key, lock, want);
+	struct lk_hold *h = lk_hold_find(key, lock, want);
 	unsigned int i;
 
 	for (i = 0; !h && !lk_kernel.blames && i < lk_nr_cpus; i++) {
 		struct lk_cpu *other = lk_cpus[i];
 
-		if (!other || READ_ONCE(other->recent_key) != key)
-			continue;
-		copy = other->recent;
-		if (!lk_hold_is(&copy, lock, want) || cmpxchg(&other->recent_key, key, 0) != key)
-			continue;
-		h = lk_recent_new(cpu);
-		*h = copy;
-		WRITE_ONCE(cpu->recent_key, key);
+		if (other && READ_ONCE(other->recent_key) == key)
+			h = lk_recent_fetch(cpu, other, key, lock, want);
 	}
 	return h;
 }
@@ -385,17 +393,31 @@ static inline struct lk_hold *lk_held_by_task(struct lk_cpu *cpu, unsigned long 
 }
 
 /* Somebody else's hold of a lock that a task lets go for another: seldom. */
-static struct lk_hold *lk_hold_foreign(unsigned long lock, unsigned int mode)
+static struct lk_hold *lk_hold_foreign(struct lk_cpu *cpu, unsigned long lock, unsigned int mode)
 {
 	struct lk_hold *found = NULL, *h = &lk_holds[0][0];
 	const unsigned long *key = &lk_hold_key[0][0];
+	struct lk_cpu *keeper = NULL;
+	unsigned long kept = 0;
 	unsigned int i;
 
 	for (i = 0; i < LK_HOLD_SETS * LK_WAYS; i++, key++, h++)
 		if (*key && h->lock == lock && h->mode == mode &&
 		    (!found || h->start_ns < found->start_ns))
 			found = h;
-	return found;
+	for (i = 0; !lk_kernel.blames && i < lk_nr_cpus; i++) {
+		struct lk_cpu *other = lk_cpus[i];
+		unsigned long holder = other ? READ_ONCE(other->recent_key) : 0;
+
+		if (!holder || other->recent.lock != lock || other->recent.mode != mode ||
+		    (found && other->recent.start_ns >= found->start_ns))
+			continue;
+		found = &other->recent;
+		keeper = other;
+		kept = holder;
+	}
+	return keeper && keeper != cpu ? lk_recent_fetch(cpu, keeper, kept, lock, LK_WANT_LOCK) :
+					 found;
 }
 
 /* --- A lock function is entered ----------------------------------------------------------- */
@@ -884,8 +906,8 @@ static int lk_leave_lock(const struct lk_at *at, unsigned long lock, unsigned in
 		h = kind == LK_SEM ? lk_hold_find(lock, lock, LK_WANT_LOCK) : NULL;
 		if (!h)
 			h = lk_held_by_task(cpu, lock, LK_WANT_LOCK);
-		if (unlikely(!h && mode == LK_R && kind == LK_RWSEM))
-			h = lk_hold_foreign(lock, mode);
+		if (unlikely(!h && mode == LK_R))
+			h = lk_hold_foreign(cpu, lock, mode);
 		if (likely(h)) {
 			lk_ended(cpu, h, now);
 			cpu->counts.foreign += h->tid != current->pid;
@@ -979,8 +1001,7 @@ static int lk_site_got(const struct lk_at *at, unsigned long lock, unsigned int 
 	lk_op_event(cpu, LK_ACQUIRED, lock, kind, mode);
 	cpu->ev.at_entry = 0;
 	cpu->ev.ip = (u32)at->regs->ip;
-	if (lk_kernel.recursion && mode == LK_R && !lk_spins(kind) &&
-	    lk_held_by_task(cpu, lock, LK_WANT_LOCK)) {
+	if (mode == LK_R && !lk_spins(kind) && lk_held_by_task(cpu, lock, LK_WANT_LOCK)) {
 		lk_recursion(cpu, at, lock, kind, mode, cpu->ev.ip);
 		cpu->ev.op = LK_ACQUIRED;
 	}
