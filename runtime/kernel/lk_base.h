@@ -40,6 +40,9 @@
 #include <linux/pid.h>
 #include <linux/nmi.h>
 #include <linux/kprobes.h>
+#ifdef CONFIG_RETHOOK
+#include <linux/rethook.h>
+#endif
 #include <asm/unwind.h>
 
 #ifndef CONFIG_X86_64
@@ -418,6 +421,7 @@ static struct {
 	unsigned long percpu_min, percpu_max; /* ... of all CPUs */
 	unsigned long resilient, resilient_size; /* resilient_queued_spin_lock_slowpath */
 	unsigned long slowpath, slowpath_size; /* native_queued_spin_lock_slowpath */
+	unsigned long trampoline; /* what a return probe puts in a return address's place */
 	bool sees_entry; /* the spinlock's slow path is probed */
 	bool sees_pending; /* ... and the end of its first waiter's wait */
 	bool sees_rwsem; /* a rwsem's writer that spins */

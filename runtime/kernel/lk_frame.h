@@ -49,6 +49,30 @@ struct lk_cursor {
 	bool probed;
 };
 
+/* The return address whose place a return probe has taken, any script's: kernel/trace/rethook.c. */
+static noinline unsigned long lk_replaced(const unsigned long *slot)
+{
+#ifdef CONFIG_RETHOOK
+	const struct llist_node *node = READ_ONCE(current->rethooks.first);
+	unsigned int i;
+
+	for (i = 0; node && i < 32; node = READ_ONCE(node->next), i++) {
+		const struct rethook_node *hook = container_of(node, struct rethook_node, llist);
+
+		if (hook->frame == (unsigned long)slot)
+			return hook->ret_addr;
+	}
+#endif
+	return READ_ONCE_NOCHECK(*slot);
+}
+
+static inline unsigned long lk_return_address(const unsigned long *slot)
+{
+	unsigned long ip = READ_ONCE_NOCHECK(*slot);
+
+	return unlikely(ip == lk_kernel.trampoline) ? lk_replaced(slot) : ip;
+}
+
 static inline bool lk_is_text(unsigned long ip)
 {
 	return ip >> 32 == 0xffffffff && (u32)ip >= 0x80000000u;
@@ -296,7 +320,7 @@ static unsigned int lk_walk(struct lk_cpu *cpu, struct lk_cursor at, struct pt_r
 			at.slot += LK_FR_WORDS(entry);
 		if (unlikely(!lk_same_stack(at.slot, from.slot)))
 			goto unwind;
-		at.ip = READ_ONCE_NOCHECK(*at.slot);
+		at.ip = lk_return_address(at.slot);
 		at.probed = false;
 		if (unlikely(!lk_is_text(at.ip)))
 			goto unwind;
@@ -340,7 +364,7 @@ static struct lk_cursor lk_cursor_at(struct lk_cpu *cpu, const struct lk_at *at)
 		from.slot--;
 		from.ip = at->return_ip;
 	} else if (cpu->ev.at_entry) {
-		from.ip = *from.slot;
+		from.ip = lk_return_address(from.slot);
 	} else {
 		from.ip = regs->ip;
 		from.probed = true;

@@ -182,7 +182,7 @@ static inline bool lk_is_free(unsigned int kind, unsigned int mode, unsigned lon
  */
 static inline u32 lk_entry_caller(struct lk_cpu *cpu, const struct lk_at *at, bool *inner)
 {
-	u32 ip = (u32)READ_ONCE_NOCHECK(*(unsigned long *)at->regs->sp);
+	u32 ip = (u32)lk_return_address((unsigned long *)at->regs->sp);
 	u64 *e = lk_frame_find(ip);
 	u32 flags;
 
@@ -523,7 +523,7 @@ static struct lk_hold *lk_ask_task(struct lk_cpu *cpu, const struct lk_at *at, u
 		*recursive = again;
 	}
 	h = lk_recent_new(cpu);
-	lk_hold_fill(h, lock, kind, mode, (u32)READ_ONCE_NOCHECK(*(unsigned long *)at->regs->sp),
+	lk_hold_fill(h, lock, kind, mode, (u32)lk_return_address((unsigned long *)at->regs->sp),
 		     tries);
 	if (kind == LK_PERCPU_RWSEM) /* its first waiter has no tracepoint */
 		h->contended = lk_percpu_busy(lock);

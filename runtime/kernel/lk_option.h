@@ -250,6 +250,7 @@ static void lk_kernel_init(void)
 	lk_kernel.resilient = kallsyms_lookup_name("resilient_queued_spin_lock_slowpath");
 	if (lk_kernel.resilient)
 		lk_kernel.resilient_size = lk_symbol_bytes(lk_kernel.resilient);
+	lk_kernel.trampoline = kallsyms_lookup_name("arch_rethook_trampoline");
 	lk_kernel.slowpath = kallsyms_lookup_name("native_queued_spin_lock_slowpath");
 	if (!lk_kernel.slowpath)
 		lk_kernel.slowpath = kallsyms_lookup_name("queued_spin_lock_slowpath");
