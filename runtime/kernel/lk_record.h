@@ -212,6 +212,7 @@ static enum lk_name lk_name_of(unsigned long lock, u64 *name)
 /* The NAME of an event's lock, or NULL where only a symbol can tell. */
 static const char *lk_event_name(struct lk_cpu *cpu, const struct lk_at *at)
 {
+	const char *taken = NULL;
 	u64 name;
 
 	switch (lk_name_of(cpu->ev.lock, &name)) {
@@ -220,7 +221,10 @@ static const char *lk_event_name(struct lk_cpu *cpu, const struct lk_at *at)
 	case LK_NAME_PERCPU:
 		return lk_percpu_name(name);
 	default:
-		return lk_site_name(lk_caller(cpu, at));
+		/* Where it is let go may be a tail call, which is in another function's name. */
+		if (cpu->ev.op == LK_RELEASE && cpu->ev.hold.seen)
+			taken = lk_site_name(LK_IP(cpu->ev.hold.ip));
+		return taken ? taken : lk_site_name(lk_caller(cpu, at));
 	}
 }
 
