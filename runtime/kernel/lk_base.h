@@ -17,6 +17,7 @@
 #include <linux/sched/clock.h>
 #include <linux/sched/signal.h>
 #include <linux/timekeeping.h>
+#include <linux/cpu.h>
 #include <linux/percpu.h>
 #include <linux/preempt.h>
 #include <linux/hardirq.h>
@@ -428,6 +429,7 @@ static struct {
 	bool sees_percpu; /* a percpu_rwsem's writer behind readers */
 	bool virt_spin; /* this guest uses the test-and-set lock */
 	bool sees_percpu_readers;
+	bool sees_places; /* in the code, which need its debug information */
 	bool tells_tries; /* the script asks for failed trylocks */
 	bool tracks; /* holds are kept */
 	bool blames; /* ... with what their tasks do, and waits by lock */

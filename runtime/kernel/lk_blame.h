@@ -171,13 +171,17 @@ static void lk_blame_switch(struct task_struct *prev, struct task_struct *next, 
 }
 
 /* A task's wait for a lock is over: what it did with the others that it holds. */
-static void lk_busy_waited(struct lk_cpu *cpu, const struct lk_at *at)
+static void lk_blame_waited(const struct lk_at *at)
 {
-	const struct lk_event *ev = &cpu->ev;
+	struct lk_cpu *cpu = lk_this_cpu();
+	const struct lk_event *ev;
 	unsigned int set, turn, i;
 	u32 ip = 0;
 
-	if (lk_level(at))
+	if (unlikely(!cpu || !lk_kernel.blames) || lk_level(at))
+		return;
+	ev = &cpu->ev;
+	if (ev->op != LK_END || !ev->valid)
 		return;
 	lk_for_each_hold(current, set, turn, i)
 	{
@@ -466,14 +470,11 @@ static void lk_blame_open(struct lk_cpu *cpu, const struct lk_at *at, struct lk_
 	smp_store_release(&e->until, ev->begin_ns);
 }
 
-static void lk_blame_begin(const struct lk_at *at)
+static void lk_blame_begin(struct lk_cpu *cpu, const struct lk_at *at)
 {
-	struct lk_cpu *cpu = lk_this_cpu();
 	unsigned int home, set, turn, i;
 
-	if (unlikely(!cpu || !lk_kernel.blames))
-		return;
-	if (cpu->ev.op != LK_BEGIN || !cpu->ev.valid || !lk_wanted(cpu, at))
+	if (!cpu->ev.valid || !lk_wanted(cpu, at))
 		return;
 	home = set = lk_blame_home(cpu->ev.lock);
 	for (turn = 0; turn < LK_BLAME_FAR; turn++, set = set + 1 < LK_BLAME_SETS ? set + 1 : 0) {
@@ -700,9 +701,8 @@ static void lk_blame_end(struct lk_cpu *cpu, const struct lk_at *at)
 	unsigned long *key;
 	int i, n;
 
-	if (ev->op != LK_END || !ev->valid)
+	if (!ev->valid)
 		return;
-	lk_busy_waited(cpu, at);
 	if (!lk_wanted(cpu, at)) {
 		cpu->counts.filtered++;
 		return;
@@ -735,6 +735,15 @@ static void lk_blame_end(struct lk_cpu *cpu, const struct lk_at *at)
 	lk_blame_nobodys(&c, left);
 	lk_blame_record(cpu, &e->w, &c);
 	smp_store_release(key, 0);
+}
+
+/* For lock_record(): of a release, lk_blame_release() has done all. */
+static void lk_blame_event(struct lk_cpu *cpu, const struct lk_at *at)
+{
+	if (cpu->ev.op == LK_BEGIN)
+		lk_blame_begin(cpu, at);
+	else if (cpu->ev.op == LK_END)
+		lk_blame_end(cpu, at);
 }
 
 /* What has been taken of waits that are not over: so that the loss line's sums agree. */

@@ -39,21 +39,41 @@ static void lk_blame_release(struct lk_cpu *cpu, const struct lk_at *at, struct 
 
 /*
  * What this recorder's own probes add to each hold: from the end of the
- * handler at the entry to the caller, and from the caller to the begin of
- * the handler at the release. Measured on a lock of our own.
+ * handler that sees its begin to the caller, and from the caller to the begin
+ * of the handler at the release. Measured on locks of our own, by what kind of
+ * probe sees the begin: at a function's entry, at its return, or at a place in
+ * the code, where another probe sees the release.
  */
+enum lk_way { LK_BY_ENTRY, LK_BY_RETURN, LK_BY_PLACE, LK_WAYS_IN };
+
 #define LK_OWN_ROUNDS 33
 
 static struct {
-	u64 before_ns, after_ns; /* the two parts; 0: not measured (yet) */
+	struct {
+		u64 before_ns, after_ns; /* 0: not measured (yet) */
+	} way[LK_WAYS_IN];
 	u64 begun_ns, ended_ns; /* of the hold that was just seen */
-	bool ready;
+	struct percpu_rw_semaphore *place_lock;
+	u32 place_cpu; /* that measures by it, and 1; 0: none */
 	bool timer;
-	u32 tries;
+	u32 tries, again;
 } lk_own;
 
 static DEFINE_RWLOCK(lk_own_lock);
+static struct semaphore lk_own_sem;
 static struct timer_list lk_own_timer;
+
+static inline bool lk_is_own(unsigned long lock)
+{
+	return unlikely(lock == (unsigned long)&lk_own_lock || lock == (unsigned long)&lk_own_sem);
+}
+
+/* A place in cpus_read_lock() or cpus_read_unlock() that was called to be measured? */
+static inline bool lk_is_own_place(unsigned long lock)
+{
+	return unlikely(READ_ONCE(lk_own.place_cpu) == smp_processor_id() + 1) &&
+	       lock == (unsigned long)lk_own.place_lock;
+}
 
 /* What a lock function's value says. */
 enum lk_says { LK_SAYS_NOTHING, LK_SAYS_ZERO, LK_SAYS_TRUE };
@@ -552,8 +572,7 @@ static inline struct lk_hold *lk_ask(struct lk_cpu *cpu, const struct lk_at *at,
 
 static inline bool lk_ignores(unsigned int kind, unsigned long lock)
 {
-	return unlikely(lk_opt.started && !(lk_opt.kinds & 1u << kind)) &&
-	       lock != (unsigned long)&lk_own_lock;
+	return unlikely(lk_opt.started && !(lk_opt.kinds & 1u << kind)) && !lk_is_own(lock);
 }
 
 /* The entry of a lock function. 1: an acquire, to be told. */
@@ -593,7 +612,7 @@ static int lk_enter(const struct lk_at *at, unsigned int kind, unsigned int mode
 	ev->recursive = recursive;
 	if (h ? h->inner : !lk_spins(kind))
 		ev->valid = 0;
-	if (ev->lock == (unsigned long)&lk_own_lock)
+	if (lk_is_own(ev->lock))
 		ev->valid = 0;
 	return ev->valid;
 }
@@ -805,8 +824,9 @@ static int lk_returned(const struct lk_at *at, unsigned int kind, enum lk_says s
 		h = lk_hold_to_lock(cpu, h);
 	h->got = h->told = 1;
 	h->by_return = 1;
+	ev->valid = !lk_is_own(h->lock);
 	h->start_ns = lk_now_ns();
-	return ev->op == op;
+	return ev->op == op && ev->valid;
 }
 
 /* A trylock has failed: its caller goes on. 1: a tryfail. */
@@ -837,9 +857,13 @@ static int lk_try_failed(const struct lk_at *at, unsigned long lock, unsigned in
 
 static inline u64 lk_own_ns(const struct lk_hold *h)
 {
-	if (h->by_site) /* another way in and out: not measured */
-		return 0;
-	return h->contended && !h->by_return ? lk_own.after_ns : lk_own.before_ns + lk_own.after_ns;
+	enum lk_way way = h->by_site ? LK_BY_PLACE : h->by_return ? LK_BY_RETURN : LK_BY_ENTRY;
+
+	if (!lk_own.way[way].after_ns && way == LK_BY_RETURN)
+		way = LK_BY_ENTRY;
+	/* After a wait the begin is seen by the event that ends it, which is nearer. */
+	return lk_own.way[way].after_ns +
+	       (h->contended && way == LK_BY_ENTRY ? 0 : lk_own.way[way].before_ns);
 }
 
 static void lk_ended(struct lk_cpu *cpu, const struct lk_hold *h, u64 now)
@@ -862,6 +886,13 @@ static void lk_ended(struct lk_cpu *cpu, const struct lk_hold *h, u64 now)
 	ev->wait_ns = h->wait_ns;
 	ev->spin_ns = h->spin_ns;
 	ev->block_ns = h->block_ns;
+}
+
+static void lk_own_ended(struct lk_event *ev, const struct lk_hold *h, u64 now)
+{
+	lk_own.begun_ns = h->start_ns;
+	lk_own.ended_ns = now;
+	ev->valid = 0;
 }
 
 /* A lock is let go. 1: a release. */
@@ -892,11 +923,8 @@ static int lk_leave_lock(const struct lk_at *at, unsigned long lock, unsigned in
 		h = lk_held_find(cpu, lock);
 		if (likely(h)) {
 			lk_ended(cpu, h, now);
-			if (unlikely(lock == (unsigned long)&lk_own_lock)) {
-				lk_own.begun_ns = h->start_ns;
-				lk_own.ended_ns = now;
-				ev->valid = 0;
-			}
+			if (lk_is_own(lock))
+				lk_own_ended(ev, h, now);
 			if (lk_kernel.blames)
 				lk_blame_release(cpu, at, h, now);
 			lk_held_remove(cpu, h - cpu->held);
@@ -911,6 +939,8 @@ static int lk_leave_lock(const struct lk_at *at, unsigned long lock, unsigned in
 		if (likely(h)) {
 			lk_ended(cpu, h, now);
 			cpu->counts.foreign += h->tid != current->pid;
+			if (lk_is_own(lock))
+				lk_own_ended(ev, h, now);
 			if (lk_kernel.blames)
 				lk_blame_release(cpu, at, h, now);
 			lk_hold_drop(cpu, h);
@@ -1001,6 +1031,11 @@ static int lk_site_got(const struct lk_at *at, unsigned long lock, unsigned int 
 	lk_op_event(cpu, LK_ACQUIRED, lock, kind, mode);
 	cpu->ev.at_entry = 0;
 	cpu->ev.ip = (u32)at->regs->ip;
+	if (lk_is_own_place(lock)) {
+		cpu->ev.valid = 0;
+		lk_own.begun_ns = lk_now_ns();
+		return 0;
+	}
 	if (mode == LK_R && !lk_spins(kind) && lk_held_by_task(cpu, lock, LK_WANT_LOCK)) {
 		lk_recursion(cpu, at, lock, kind, mode, cpu->ev.ip);
 		cpu->ev.op = LK_ACQUIRED;
@@ -1027,9 +1062,14 @@ static int lk_site_got(const struct lk_at *at, unsigned long lock, unsigned int 
 static int lk_site_gave(const struct lk_at *at, unsigned long lock, unsigned int kind,
 			unsigned int mode)
 {
-	int told = lk_leave_lock(at, lock, kind, mode);
 	struct lk_cpu *cpu = lk_this_cpu();
+	int told;
 
+	if (lk_is_own_place(lock)) {
+		lk_own.ended_ns = lk_now_ns();
+		return 0;
+	}
+	told = lk_leave_lock(at, lock, kind, mode);
 	if (cpu) {
 		cpu->ev.at_entry = 0;
 		cpu->ev.ip = (u32)at->regs->ip;
@@ -1040,12 +1080,19 @@ static int lk_site_gave(const struct lk_at *at, unsigned long lock, unsigned int
 /* Holds that had begun and are not over: told at the end. */
 static unsigned int lk_open_holds(void)
 {
-	unsigned int i, open = 0;
+	unsigned int i, j, open = 0;
 
+	/* Those of other kinds are from before kinds= was known. */
 	for (i = 0; i < LK_HOLD_SETS * LK_WAYS; i++)
-		open += lk_hold_key[i / LK_WAYS][i % LK_WAYS] != 0;
-	for (i = 0; i < lk_nr_cpus; i++)
-		open += lk_cpus[i] ? lk_cpus[i]->nheld + !!lk_cpus[i]->recent_key : 0;
+		open += lk_hold_key[i / LK_WAYS][i % LK_WAYS] &&
+			lk_opt.kinds & 1u << lk_holds[i / LK_WAYS][i % LK_WAYS].kind;
+	for (i = 0; i < lk_nr_cpus; i++) {
+		const struct lk_cpu *cpu = lk_cpus[i];
+
+		for (j = 0; cpu && j < cpu->nheld; j++)
+			open += !!(lk_opt.kinds & 1u << cpu->held[j].kind);
+		open += cpu && cpu->recent_key && lk_opt.kinds & 1u << cpu->recent.kind;
+	}
 	return open;
 }
 
@@ -1065,7 +1112,56 @@ static u64 lk_own_median(u64 *ns)
 	return ns[LK_OWN_ROUNDS / 2];
 }
 
-static void lk_own_measure(struct timer_list *timer)
+/*
+ * By places: cpus_read_lock() has one, and does not wait here. A writer lets
+ * pass an RCU grace period between leaving the idle state, in which no reader
+ * waits, and keeping readers out; this softirq is a reader of RCU.
+ */
+static bool lk_own_cpus_lock(void)
+{
+#if !defined(CONFIG_DEBUG_ATOMIC_SLEEP) && !defined(CONFIG_LOCKDEP) && !defined(CONFIG_PREEMPT_RT)
+	if (!lk_own.place_lock || READ_ONCE(lk_own.place_lock->rss.gp_state))
+		return false;
+	WRITE_ONCE(lk_own.place_cpu, smp_processor_id() + 1);
+	barrier();
+	cpus_read_lock();
+	return true;
+#else
+	return false;
+#endif
+}
+
+static bool lk_own_take(enum lk_way way)
+{
+	switch (way) {
+	case LK_BY_ENTRY:
+		write_lock_bh(&lk_own_lock);
+		return true;
+	case LK_BY_RETURN:
+		return !down_trylock(&lk_own_sem);
+	default:
+		return lk_own_cpus_lock();
+	}
+}
+
+static void lk_own_give(enum lk_way way)
+{
+	switch (way) {
+	case LK_BY_ENTRY:
+		write_unlock_bh(&lk_own_lock);
+		break;
+	case LK_BY_RETURN:
+		up(&lk_own_sem);
+		break;
+	default:
+		cpus_read_unlock();
+		barrier();
+		WRITE_ONCE(lk_own.place_cpu, 0);
+	}
+}
+
+/* False: nothing has seen it. */
+static bool lk_own_way(enum lk_way way)
 {
 	u64 before[LK_OWN_ROUNDS], after[LK_OWN_ROUNDS];
 	unsigned int i;
@@ -1073,21 +1169,34 @@ static void lk_own_measure(struct timer_list *timer)
 	for (i = 0; i < LK_OWN_ROUNDS; i++) {
 		u64 got, gives;
 
-		lk_own.begun_ns = 0;
-		write_lock_bh(&lk_own_lock);
+		lk_own.begun_ns = lk_own.ended_ns = 0;
+		if (!lk_own_take(way))
+			return false;
 		got = lk_now_ns();
 		gives = lk_now_ns();
-		write_unlock_bh(&lk_own_lock);
-		if (!lk_own.begun_ns) { /* the probes are being armed */
-			mod_timer(timer, jiffies + (lk_own.tries++ < 100 ? HZ / 20 : HZ));
-			return;
-		}
+		lk_own_give(way);
+		if (!lk_own.begun_ns || !lk_own.ended_ns)
+			return false;
 		before[i] = got - lk_own.begun_ns;
 		after[i] = lk_own.ended_ns - gives;
 	}
-	lk_own.before_ns = lk_own_median(before);
-	lk_own.after_ns = lk_own_median(after);
-	smp_store_release(&lk_own.ready, true);
+	lk_own.way[way].before_ns = lk_own_median(before);
+	lk_own.way[way].after_ns = lk_own_median(after);
+	return true;
+}
+
+static void lk_own_measure(struct timer_list *timer)
+{
+	/* Not before all are armed, which takes some time. */
+	if (!lk_own_way(LK_BY_ENTRY)) {
+		mod_timer(timer, jiffies + (lk_own.tries++ < 100 ? HZ / 20 : HZ));
+		return;
+	}
+	lk_own_way(LK_BY_RETURN);
+	lk_own_way(LK_BY_PLACE);
+	/* The kernel makes probes cheaper some time after they have been armed. */
+	if (lk_own.again++ < 3)
+		mod_timer(timer, jiffies + HZ);
 }
 
 /* Where nothing but the measuring needs a probe on these functions. */
@@ -1107,6 +1216,8 @@ static void lk_own_start(void)
 {
 	if (lk_own.timer)
 		return;
+	sema_init(&lk_own_sem, 1);
+	lk_own.place_lock = (void *)kallsyms_lookup_name("cpu_hotplug_lock");
 	timer_setup(&lk_own_timer, lk_own_measure, 0);
 	lk_own.timer = true;
 	mod_timer(&lk_own_timer, jiffies + 1);

@@ -527,8 +527,7 @@ static inline struct lk_rec *lk_rec_last(struct lk_cpu *cpu, u32 turn, u64 by)
 }
 
 static void lk_stat_trace(struct lk_cpu *cpu, const struct lk_at *at);
-/* lk_blame.h: a wait is over. */
-static void lk_blame_end(struct lk_cpu *cpu, const struct lk_at *at);
+static void lk_blame_event(struct lk_cpu *cpu, const struct lk_at *at);
 
 static noinline void lk_record_any(struct lk_cpu *cpu, const struct lk_at *at)
 {
@@ -538,7 +537,7 @@ static noinline void lk_record_any(struct lk_cpu *cpu, const struct lk_at *at)
 	u64 by;
 
 	if (lk_opt.report == LK_BLAME) {
-		lk_blame_end(cpu, at);
+		lk_blame_event(cpu, at);
 		return;
 	}
 	if (cpu->ev.op == LK_RELEASE && cpu->ev.hold.seen) /* it belongs to where it was taken */

@@ -78,9 +78,10 @@ static u32 lk_blind(void)
 		blind |= 1u << 3;
 	if (!lk_kernel.sees_percpu)
 		blind |= 1u << 4;
-	if (lk_kernel.tells_tries && !lk_names_nr)
+	if (lk_kernel.tells_tries && !(lk_names_nr && lk_kernel.sees_places))
 		blind |= 1u << 5;
-	if (lk_tells_holds() && lk_kernel.tracks && !lk_kernel.sees_percpu_readers)
+	if (lk_tells_holds() && lk_kernel.tracks &&
+	    !(lk_kernel.sees_percpu_readers && lk_kernel.sees_places))
 		blind |= 1u << 7;
 	if (lk_opt.report == LK_HOLD && !lk_kernel.tracks)
 		blind |= 1u << 8;
@@ -149,7 +150,8 @@ static void lk_report_loss(void)
 		LK_LOSS("recursive", s.recursive, "taken by a task that had it");
 		LK_LOSS(waits ? "inner_ops" : "inner", s.inner_ops,
 			"of a lock's own internal lock, not told");
-		LK_LOSS("own_ns", lk_own.before_ns + lk_own.after_ns, NULL);
+		LK_LOSS("own_ns",
+			lk_own.way[LK_BY_ENTRY].before_ns + lk_own.way[LK_BY_ENTRY].after_ns, NULL);
 	}
 	if (lk_opt.report == LK_BLAME) {
 		LK_LOSS("uncharged", s.uncharged,

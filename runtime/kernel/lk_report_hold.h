@@ -43,7 +43,8 @@ static void lk_hold_table(struct list_head *rows, u64 elapsed_ns)
 		 lk_time_text(all_ns, sum, sizeof(sum)),
 		 lk_time_text(elapsed_ns, time, sizeof(time)));
 	lk_print("(the probes' own time, %s of a hold, is taken off: %s with it)\n",
-		 lk_time_text(lk_own.before_ns + lk_own.after_ns, own, sizeof(own)),
+		 lk_time_text(lk_own.way[LK_BY_ENTRY].before_ns + lk_own.way[LK_BY_ENTRY].after_ns,
+			      own, sizeof(own)),
 		 lk_time_text(raw_ns, raw, sizeof(raw)));
 	lk_table_head(&w);
 	lk_print("%8s %6s ", "ACQUIRED", "WAITED");

@@ -601,10 +601,48 @@ static bool next_is(struct scanner *s, const char *operator)
 	       memcmp(s->text + next.begin, operator, length) == 0;
 }
 
-static bool is_narrowed(const char *word)
+/*
+ * What a probe on all locks becomes where one is wanted.  contention_begin and
+ * contention_end stay as they are: they cost nothing while nobody waits.
+ */
+static const struct narrowed {
+	const char *word;
+	const char *operations[4];
+} narrowed[] = {
+	{ "acquire", { "acquire" } },
+	{ "acquired", { "acquired" } },
+	{ "release", { "release" } },
+	{ "tryfail", { "tryfail" } },
+	{ "recorded", { "release", "tryfail" } },
+	{ "stat", { "contention_end", "release", "tryfail" } },
+	{ "blame", { "contention_begin", "contention_end", "release" } },
+};
+
+static const struct narrowed *find_narrowed(const char *word)
 {
-	/* The others cost nothing while nobody waits. */
-	return is_operation(word) && strncmp(word, "conten", 6) != 0;
+	for (size_t i = 0; i < sizeof(narrowed) / sizeof(*narrowed); i++)
+		if (!strcmp(narrowed[i].word, word))
+			return &narrowed[i];
+	return NULL;
+}
+
+/* lock.KIND.var.NAME.OPERATION for each of them, without the first `lock.'. */
+static char *narrow_words(const struct narrowed *to, const char *kind,
+			  const char *name, bool optional)
+{
+	char *words = NULL, *more;
+
+	for (const char *const *op = to->operations; *op; op++) {
+		if (asprintf(&more, "%s%s%svar.%s.%s%s", words ? words : "",
+			     words ? ", lock." : "", kind, name, *op,
+			     optional || op[1] ? "?" : "") < 0)
+			more = NULL;
+		free(words);
+		words = more;
+		if (!words)
+			return NULL;
+	}
+	return words;
 }
 
 static void add_operation(struct rewrite *out, const char *kind,
@@ -632,15 +670,17 @@ static void narrow(struct scanner *s, struct points *points,
 {
 	const struct place *place = &points->now;
 	bool has_kind = place->index == 3;
-	char operation[16], kind[32] = "*";
-	char *words = NULL;
+	char operation[16], kind[32] = "*", prefix[40];
+	const struct narrowed *to;
+	char *words;
 
 	if (!place->is_lock || place->has_name || place->index < 2 ||
 	    place->index > 3 || next_is(s, ".") || next_is(s, "("))
 		return;
 	snprintf(operation, sizeof(operation), "%.*s",
 		 (int)(place->kind_end - place->kind), s->text + place->kind);
-	if (!is_narrowed(operation))
+	to = find_narrowed(operation);
+	if (!to || (to->operations[1] && place->in_group))
 		return;
 	if (has_kind && before->kind_end) {
 		snprintf(kind, sizeof(kind), "%.*s",
@@ -649,18 +689,21 @@ static void narrow(struct scanner *s, struct points *points,
 		if (!is_kind(kind))
 			return;
 	}
-	add_operation(s->out, kind, operation);
+	for (const char *const *op = to->operations; *op; op++)
+		add_operation(s->out, kind, *op);
 	if (!s->out->only)
 		return;
-	if (asprintf(&words, "%svar.%s.%s%s", has_kind ? "" : "*.",
-		     s->out->only, operation,
-		     place->in_group || next_is(s, "?") || next_is(s, "!") ?
-			     "" :
-			     "?") < 0) {
+	/* Behind a kind, the first point has it already. */
+	snprintf(prefix, sizeof(prefix), "%s.", kind);
+	words = narrow_words(to, prefix, s->out->only,
+			     !place->in_group && !next_is(s, "?") &&
+				     !next_is(s, "!"));
+	if (!words) {
 		s->out->out_of_memory = true;
 		return;
 	}
-	replace(s, place->kind, place->kind_end, words);
+	replace(s, place->kind, place->kind_end,
+		words + (has_kind ? strlen(prefix) : 0));
 	free(words);
 	points->narrowed |= place->in_group;
 }
