@@ -205,7 +205,7 @@ static struct {
 	unsigned long only_lo, only_hi;
 	char only_name[128]; /* a NAME of locktap prep's, or "" */
 	u64 start_ns;
-	bool all_holds; /* by name, lock or stack; none is left out, one table */
+	u8 plain_op; /* recorded by name, lock or stack, none left out, in one table; or LK_NONE */
 } lk_opt;
 
 /* One wait that has begun and is not over. */

@@ -323,10 +323,11 @@ static int lk_start(enum lk_report_kind report, const char *by, const char *top,
 	}
 	if (report == LK_HOLD && lk_opt.by == LK_BY_STACK)
 		lk_kernel.stacks = lk_stack_at_entry;
-	lk_opt.all_holds =
-		report == LK_HOLD && !lk_opt.interval_s && !lk_opt.only && !lk_opt.pid &&
-		!lk_opt.min_ns &&
-		(lk_opt.by == LK_BY_NAME || lk_opt.by == LK_BY_LOCK || lk_opt.by == LK_BY_STACK);
+	if (!lk_opt.interval_s && !lk_opt.only && !lk_opt.pid && !lk_opt.min_ns &&
+	    (lk_opt.by == LK_BY_NAME || lk_opt.by == LK_BY_LOCK || lk_opt.by == LK_BY_STACK))
+		lk_opt.plain_op = report == LK_HOLD			      ? LK_RELEASE :
+				  report == LK_CONTEND && lk_opt.kinds == ~0u ? LK_END :
+										LK_NONE;
 	lk_kernel.blames = report == LK_BLAME;
 	lk_opt.start_ns = lk_now_ns();
 	lk_opt.started = true;

@@ -578,23 +578,23 @@ static noinline void lk_record_any(struct lk_cpu *cpu, const struct lk_at *at)
 static inline void lk_record(const struct lk_at *at)
 {
 	struct lk_cpu *cpu = lk_this_cpu();
+	unsigned long caller = 0;
 	struct lk_event *ev;
-	u64 by = 0;
 
 	if (unlikely(!cpu || !lk_opt.started))
 		return;
 	ev = &cpu->ev;
-	/* Most holds are of the lock whose hold was the last one. */
-	if (lk_opt.all_holds && ev->op == LK_RELEASE && ev->hold.seen && ev->valid) {
-		if (lk_opt.by == LK_BY_LOCK)
-			by = ev->lock;
-		else if (lk_opt.by == LK_BY_STACK)
-			by = ev->hold.stack;
-		if (likely(lk_rec_last(cpu, 0, by))) {
+	/* Most are of the lock that the last one was of. */
+	if (ev->op == lk_opt.plain_op && ev->valid && (ev->op == LK_END || ev->hold.seen)) {
+		if (ev->op == LK_RELEASE)
+			ev->ip = ev->hold.ip;
+		if (lk_rec_last(cpu, 0, lk_rec_by(cpu, at, &caller))) {
 			cpu->counts.seen++;
 			cpu->counts.recorded++;
-			ev->ip = ev->hold.ip;
-			lk_rec_add_hold(cpu, at, cpu->last.rec);
+			if (ev->op == LK_END)
+				lk_rec_add_wait(cpu, at, cpu->last.rec, caller);
+			else
+				lk_rec_add_hold(cpu, at, cpu->last.rec);
 			return;
 		}
 	}

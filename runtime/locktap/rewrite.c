@@ -608,12 +608,14 @@ static bool next_is(struct scanner *s, const char *operator)
 static const struct narrowed {
 	const char *word;
 	const char *operations[4];
+	const char *wide; /* a part of it that stays as it is */
 } narrowed[] = {
 	{ "acquire", { "acquire" } },
 	{ "acquired", { "acquired" } },
 	{ "release", { "release" } },
 	{ "tryfail", { "tryfail" } },
-	{ "recorded", { "release", "tryfail" } },
+	{ "wait_recorded", { "tryfail" }, "contention_end" },
+	{ "hold_recorded", { "release", "tryfail" } },
 	{ "stat", { "contention_end", "release", "tryfail" } },
 	{ "blame", { "contention_begin", "contention_end", "release" } },
 };
@@ -632,6 +634,8 @@ static char *narrow_words(const struct narrowed *to, const char *kind,
 {
 	char *words = NULL, *more;
 
+	if (to->wide && !(words = strdup(to->wide)))
+		return NULL;
 	for (const char *const *op = to->operations; *op; op++) {
 		if (asprintf(&more, "%s%s%svar.%s.%s%s", words ? words : "",
 			     words ? ", lock." : "", kind, name, *op,
@@ -680,7 +684,8 @@ static void narrow(struct scanner *s, struct points *points,
 	snprintf(operation, sizeof(operation), "%.*s",
 		 (int)(place->kind_end - place->kind), s->text + place->kind);
 	to = find_narrowed(operation);
-	if (!to || (to->operations[1] && place->in_group))
+	if (!to || ((to->operations[1] || to->wide) && place->in_group) ||
+	    (to->wide && has_kind))
 		return;
 	if (has_kind && before->kind_end) {
 		snprintf(kind, sizeof(kind), "%.*s",
