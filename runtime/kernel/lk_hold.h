@@ -321,7 +321,7 @@ static struct lk_hold *lk_hold_find(unsigned long key, unsigned long lock, enum 
 }
 
 /* A place; where there is none the oldest has to go. */
-static struct lk_hold *lk_hold_new(struct lk_cpu *cpu, unsigned long key)
+static noinline struct lk_hold *lk_hold_new(struct lk_cpu *cpu, unsigned long key)
 {
 	unsigned int set = lk_hold_set(key), i, turn;
 	struct lk_hold *oldest = NULL;
@@ -524,8 +524,9 @@ static noinline void lk_recursion(struct lk_cpu *cpu, const struct lk_at *at, un
  * Sleeping locks. An exclusive one that its task asks for again is told by its
  * own owner word; only for the others the table is looked through.
  */
-static struct lk_hold *lk_ask_task(struct lk_cpu *cpu, const struct lk_at *at, unsigned int kind,
-				   unsigned int mode, enum lk_tries tries, bool *recursive)
+static __always_inline struct lk_hold *lk_ask_task(struct lk_cpu *cpu, const struct lk_at *at,
+						   unsigned int kind, unsigned int mode,
+						   enum lk_tries tries, bool *recursive)
 {
 	unsigned long lock = at->regs->di;
 	struct lk_hold *h = NULL;
@@ -552,8 +553,9 @@ static struct lk_hold *lk_ask_task(struct lk_cpu *cpu, const struct lk_at *at, u
 }
 
 /* The hold's begin is taken last, so that the handler is not part of it. */
-static inline struct lk_hold *lk_ask(struct lk_cpu *cpu, const struct lk_at *at, unsigned int kind,
-				     unsigned int mode, enum lk_tries tries, bool *recursive)
+static __always_inline struct lk_hold *lk_ask(struct lk_cpu *cpu, const struct lk_at *at,
+					      unsigned int kind, unsigned int mode,
+					      enum lk_tries tries, bool *recursive)
 {
 	struct lk_hold *h = lk_spins(kind) ? lk_ask_spin(cpu, at, kind, mode, tries, recursive) :
 					     lk_ask_task(cpu, at, kind, mode, tries, recursive);
@@ -576,8 +578,8 @@ static inline bool lk_ignores(unsigned int kind, unsigned long lock)
 }
 
 /* The entry of a lock function. 1: an acquire, to be told. */
-static int lk_enter(const struct lk_at *at, unsigned int kind, unsigned int mode,
-		    enum lk_tries tries)
+static noinline int lk_enter(const struct lk_at *at, unsigned int kind, unsigned int mode,
+			     enum lk_tries tries)
 {
 	struct lk_cpu *cpu = lk_this_cpu();
 	bool recursive = false;
@@ -618,8 +620,8 @@ static int lk_enter(const struct lk_at *at, unsigned int kind, unsigned int mode
 }
 
 /* The same where nobody asks for `acquire`: the hold alone is kept. */
-static noinline int lk_keep(const struct lk_at *at, unsigned int kind, unsigned int mode,
-			    enum lk_tries tries)
+static __always_inline int lk_keep(const struct lk_at *at, unsigned int kind, unsigned int mode,
+				   enum lk_tries tries)
 {
 	struct lk_cpu *cpu = lk_this_cpu();
 	bool recursive = false;
@@ -866,7 +868,8 @@ static inline u64 lk_own_ns(const struct lk_hold *h)
 	       (h->contended && way == LK_BY_ENTRY ? 0 : lk_own.way[way].before_ns);
 }
 
-static void lk_ended(struct lk_cpu *cpu, const struct lk_hold *h, u64 now)
+/* __always_inline: most of what lk_op_event() has set is set again. */
+static __always_inline void lk_ended(struct lk_cpu *cpu, const struct lk_hold *h, u64 now)
 {
 	struct lk_event *ev = &cpu->ev;
 	u64 raw = now - h->start_ns, own = lk_own_ns(h);
@@ -896,8 +899,8 @@ static void lk_own_ended(struct lk_event *ev, const struct lk_hold *h, u64 now)
 }
 
 /* A lock is let go. 1: a release. */
-static int lk_leave_lock(const struct lk_at *at, unsigned long lock, unsigned int kind,
-			 unsigned int mode)
+static __always_inline int lk_leave_lock(const struct lk_at *at, unsigned long lock,
+					 unsigned int kind, unsigned int mode)
 {
 	u64 now = lk_now_ns();
 	struct lk_cpu *cpu = lk_this_cpu();
@@ -955,7 +958,7 @@ static int lk_leave_lock(const struct lk_at *at, unsigned long lock, unsigned in
 }
 
 /* The entry of an unlock function. */
-static noinline int lk_leave(const struct lk_at *at, unsigned int kind, unsigned int mode)
+static __always_inline int lk_leave(const struct lk_at *at, unsigned int kind, unsigned int mode)
 {
 	return lk_leave_lock(at, at->regs->di, kind, mode);
 }
