@@ -373,6 +373,8 @@ struct lk_cpu {
 	u32 in_record;
 	u32 nheld;
 	u32 stay_masked; /* see lk_stays_masked() */
+	unsigned long waited_lock; /* the wait that ended last here, of no known hold */
+	struct task_struct *waited_task;
 	unsigned long recent_key; /* the task whose hold `recent` is; 0: nobody's */
 	struct lk_hold recent;
 	struct lk_wait spin[LK_SPIN_DEPTH];

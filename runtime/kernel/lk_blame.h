@@ -678,6 +678,8 @@ static u64 lk_blame_present(struct lk_cpu *cpu, const struct lk_blame *e, struct
 		h = lk_hold_find(ev->lock, ev->lock, LK_WANT_LOCK);
 	else if (task)
 		h = lk_hold_find((unsigned long)task, ev->lock, LK_WANT_LOCK);
+	else if (!lk_spins(ev->kind)) /* readers do not tell who they are */
+		h = lk_hold_foreign(cpu, ev->lock, LK_R);
 	if (!h || h->task == current || h->start_ns >= now)
 		return 0;
 	memset(c, 0, sizeof(*c));

@@ -56,16 +56,18 @@ static struct {
 	struct percpu_rw_semaphore *place_lock;
 	u32 place_cpu; /* that measures by it, and 1; 0: none */
 	bool timer;
-	u32 tries, again;
+	u32 again;
 } lk_own;
 
 static DEFINE_RWLOCK(lk_own_lock);
 static struct semaphore lk_own_sem;
 static struct timer_list lk_own_timer;
 
-static inline bool lk_is_own(unsigned long lock)
+/* A semaphore's internal spinlock has the semaphore's address. */
+static inline bool lk_is_own(unsigned int kind, unsigned long lock)
 {
-	return unlikely(lock == (unsigned long)&lk_own_lock || lock == (unsigned long)&lk_own_sem);
+	return unlikely((kind == LK_RWLOCK && lock == (unsigned long)&lk_own_lock) ||
+			(kind == LK_SEM && lock == (unsigned long)&lk_own_sem));
 }
 
 /* A place in cpus_read_lock() or cpus_read_unlock() that was called to be measured? */
@@ -574,7 +576,7 @@ static __always_inline struct lk_hold *lk_ask(struct lk_cpu *cpu, const struct l
 
 static inline bool lk_ignores(unsigned int kind, unsigned long lock)
 {
-	return unlikely(lk_opt.started && !(lk_opt.kinds & 1u << kind)) && !lk_is_own(lock);
+	return unlikely(lk_opt.started && !(lk_opt.kinds & 1u << kind)) && !lk_is_own(kind, lock);
 }
 
 /* The entry of a lock function. 1: an acquire, to be told. */
@@ -614,7 +616,7 @@ static noinline int lk_enter(const struct lk_at *at, unsigned int kind, unsigned
 	ev->recursive = recursive;
 	if (h ? h->inner : !lk_spins(kind))
 		ev->valid = 0;
-	if (lk_is_own(ev->lock))
+	if (lk_is_own(kind, ev->lock))
 		ev->valid = 0;
 	return ev->valid;
 }
@@ -701,8 +703,11 @@ static void lk_hold_after_wait(unsigned long lock, s64 ret)
 	if (unlikely(!cpu || !lk_kernel.tracks))
 		return;
 	h = lk_waited(cpu, lock);
-	if (!h)
+	if (!h) { /* a hold that will be seen at a place, after this */
+		cpu->waited_lock = lock;
+		cpu->waited_task = current;
 		return;
+	}
 	h->contended = 1;
 	if (ret && !lk_spins(h->kind) && !lk_kernel.tracks_returns && h->kind != LK_SEM) {
 		lk_hold_drop(cpu, h); /* a wait that a signal ended */
@@ -826,7 +831,7 @@ static int lk_returned(const struct lk_at *at, unsigned int kind, enum lk_says s
 		h = lk_hold_to_lock(cpu, h);
 	h->got = h->told = 1;
 	h->by_return = 1;
-	ev->valid = !lk_is_own(h->lock);
+	ev->valid = !lk_is_own(kind, h->lock);
 	h->start_ns = lk_now_ns();
 	return ev->op == op && ev->valid;
 }
@@ -926,7 +931,7 @@ static __always_inline int lk_leave_lock(const struct lk_at *at, unsigned long l
 		h = lk_held_find(cpu, lock);
 		if (likely(h)) {
 			lk_ended(cpu, h, now);
-			if (lk_is_own(lock))
+			if (lk_is_own(kind, lock))
 				lk_own_ended(ev, h, now);
 			if (lk_kernel.blames)
 				lk_blame_release(cpu, at, h, now);
@@ -942,7 +947,7 @@ static __always_inline int lk_leave_lock(const struct lk_at *at, unsigned long l
 		if (likely(h)) {
 			lk_ended(cpu, h, now);
 			cpu->counts.foreign += h->tid != current->pid;
-			if (lk_is_own(lock))
+			if (lk_is_own(kind, lock))
 				lk_own_ended(ev, h, now);
 			if (lk_kernel.blames)
 				lk_blame_release(cpu, at, h, now);
@@ -1050,7 +1055,8 @@ static int lk_site_got(const struct lk_at *at, unsigned long lock, unsigned int 
 	h->level = level;
 	h->got = h->told = h->by_site = 1;
 	lk_hold_wait(h, &was);
-	h->contended = h->wait_ns != 0;
+	h->contended = h->wait_ns != 0 || (cpu->waited_lock == lock && cpu->waited_task == current);
+	cpu->waited_lock = 0;
 	cpu->ev.wait_ns = h->wait_ns;
 	cpu->ev.spin_ns = h->spin_ns;
 	cpu->ev.block_ns = h->block_ns;
@@ -1141,7 +1147,8 @@ static bool lk_own_take(enum lk_way way)
 		write_lock_bh(&lk_own_lock);
 		return true;
 	case LK_BY_RETURN:
-		return !down_trylock(&lk_own_sem);
+		down(&lk_own_sem);
+		return true;
 	default:
 		return lk_own_cpus_lock();
 	}
@@ -1192,7 +1199,7 @@ static void lk_own_measure(struct timer_list *timer)
 {
 	/* Not before all are armed, which takes some time. */
 	if (!lk_own_way(LK_BY_ENTRY)) {
-		mod_timer(timer, jiffies + (lk_own.tries++ < 100 ? HZ / 20 : HZ));
+		mod_timer(timer, jiffies + HZ / 20);
 		return;
 	}
 	lk_own_way(LK_BY_RETURN);
