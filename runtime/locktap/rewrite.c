@@ -617,6 +617,7 @@ static const struct narrowed {
 	{ "wait_recorded", { "tryfail" }, "contention_end" },
 	{ "hold_recorded", { "release", "tryfail" } },
 	{ "stat", { "contention_end", "release", "tryfail" } },
+	{ "stat_recorded", { "contention_end", "release", "tryfail" } },
 	{ "blame", { "contention_begin", "contention_end", "release" } },
 };
 
@@ -674,7 +675,7 @@ static void narrow(struct scanner *s, struct points *points,
 {
 	const struct place *place = &points->now;
 	bool has_kind = place->index == 3;
-	char operation[16], kind[32] = "*", prefix[40];
+	char operation[24], kind[32] = "*", prefix[40];
 	const struct narrowed *to;
 	char *words;
 

@@ -21,7 +21,7 @@ struct rewrite_global {
 /* A probe point on all locks of a kind, such as lock.spin.release. */
 struct rewrite_operation {
 	char kind[32]; /* with wildcards; * if it is not told */
-	char name[16];
+	char name[24];
 };
 
 struct rewrite {
