@@ -610,15 +610,20 @@ static const struct narrowed {
 	const char *operations[4];
 	const char *wide; /* a part of it that stays as it is */
 } narrowed[] = {
-	{ "acquire", { "acquire" } },
-	{ "acquired", { "acquired" } },
-	{ "release", { "release" } },
-	{ "tryfail", { "tryfail" } },
-	{ "wait_recorded", { "tryfail" }, "contention_end" },
-	{ "hold_recorded", { "release", "tryfail" } },
-	{ "stat", { "contention_end", "release", "tryfail" } },
-	{ "stat_recorded", { "contention_end", "release", "tryfail" } },
-	{ "blame", { "contention_begin", "contention_end", "release" } },
+	{ .word = "acquire", .operations = { "acquire" } },
+	{ .word = "acquired", .operations = { "acquired" } },
+	{ .word = "release", .operations = { "release" } },
+	{ .word = "tryfail", .operations = { "tryfail" } },
+	{ .word = "wait_recorded",
+	  .operations = { "tryfail" },
+	  .wide = "contention_end" },
+	{ .word = "hold_recorded", .operations = { "release", "tryfail" } },
+	{ .word = "stat",
+	  .operations = { "contention_end", "release", "tryfail" } },
+	{ .word = "stat_recorded",
+	  .operations = { "contention_end", "release", "tryfail" } },
+	{ .word = "blame",
+	  .operations = { "contention_begin", "contention_end", "release" } },
 };
 
 static const struct narrowed *find_narrowed(const char *word)
