@@ -95,7 +95,7 @@ static bool lk_points_shared; /* some point has several */
 
 static u32 lk_point_handlers(const char *point)
 {
-	u32 at = hash_ptr((void *)point, 32) & (lk_points_size - 1);
+	u32 at = hash_ptr((void *)point, ilog2(lk_points_size));
 
 	while (lk_points[at].point) {
 		if (lk_points[at].point == point)
@@ -107,7 +107,7 @@ static u32 lk_point_handlers(const char *point)
 
 static void lk_point_add(const char *point)
 {
-	u32 at = hash_ptr((void *)point, 32) & (lk_points_size - 1);
+	u32 at = hash_ptr((void *)point, ilog2(lk_points_size));
 
 	while (lk_points[at].point && lk_points[at].point != point)
 		at = (at + 1) & (lk_points_size - 1);
