@@ -15,6 +15,7 @@ static const struct command {
 	const char *name;
 	int (*run)(int argc, char **argv);
 } commands[] = {
+	{ "graph", locktap_graph },
 	{ "prep", locktap_prep },
 	{ "run", locktap_run },
 	{ "sites", locktap_sites },
@@ -23,6 +24,7 @@ static const struct command {
 static const char documentation[] =
 	"Tells which lock hurts, who holds it, who waits and where.\v"
 	"Commands:\n"
+	"  graph      make a picture of a report on wait chains or lock order\n"
 	"  prep       prepare a kernel: what the tapset needs from its debug\n"
 	"             information\n"
 	"  run        run a script with stap; the script may choose locks by\n"

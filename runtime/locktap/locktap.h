@@ -23,6 +23,7 @@ int locktap_fail(const char *format, ...) __attribute__((format(printf, 1, 2)));
 int locktap_end_output(int status);
 
 /* The commands: argv[0] is "locktap COMMAND". */
+int locktap_graph(int argc, char **argv);
 int locktap_prep(int argc, char **argv);
 int locktap_run(int argc, char **argv);
 int locktap_sites(int argc, char **argv);
