@@ -16,22 +16,24 @@ void rcuwait_wake_up(long *writer);
 void work(void *place);
 int ask(void *place);
 
-static inline __attribute__((always_inline)) void percpu_down_read(struct percpu_rw_semaphore *sem)
+static inline __attribute__((always_inline)) void
+percpu_down_read(struct percpu_rw_semaphore *sem)
 {
 	if (__builtin_expect(!sem->state, 1))
-		asm volatile("incl %%gs:(%0)" : : "r" (sem->count) : "memory");
+		asm volatile("incl %%gs:(%0)" : : "r"(sem->count) : "memory");
 	else
 		__percpu_down_read(sem, 0);
 	asm volatile("nop" : : : "memory");
 }
 
-static inline __attribute__((always_inline)) void percpu_up_read(struct percpu_rw_semaphore *sem)
+static inline __attribute__((always_inline)) void
+percpu_up_read(struct percpu_rw_semaphore *sem)
 {
 	asm volatile("nop" : : : "memory");
 	if (__builtin_expect(!sem->state, 1)) {
-		asm volatile("decl %%gs:(%0)" : : "r" (sem->count) : "memory");
+		asm volatile("decl %%gs:(%0)" : : "r"(sem->count) : "memory");
 	} else {
-		asm volatile("decl %%gs:(%0)" : : "r" (sem->count) : "memory");
+		asm volatile("decl %%gs:(%0)" : : "r"(sem->count) : "memory");
 		rcuwait_wake_up(&sem->writer);
 	}
 	asm volatile("nop" : : : "memory");
