@@ -708,7 +708,9 @@ static void lk_hold_after_wait(unsigned long lock, s64 ret)
 		cpu->waited_task = current;
 		return;
 	}
-	h->contended = 1;
+	/* Of these the tracepoint may come without a wait; the entry has looked. */
+	if (h->kind != LK_PERCPU_RWSEM || h->mode != LK_W)
+		h->contended = 1;
 	if (ret && !lk_spins(h->kind) && !lk_kernel.tracks_returns && h->kind != LK_SEM) {
 		lk_hold_drop(cpu, h); /* a wait that a signal ended */
 		return;
