@@ -431,6 +431,7 @@ static struct {
 	bool sees_percpu; /* a percpu_rwsem's writer behind readers */
 	bool virt_spin; /* this guest uses the test-and-set lock */
 	bool sees_percpu_readers;
+	bool no_spin_release; /* _raw_spin_unlock is inlined: without CONFIG_PREEMPTION */
 	bool sees_places; /* in the code, which need its debug information */
 	bool tells_tries; /* the script asks for failed trylocks */
 	bool tracks; /* holds are kept */

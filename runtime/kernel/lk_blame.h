@@ -224,6 +224,9 @@ static void lk_busy_parts(const struct lk_busy *b, u64 start, u64 from, u64 to, 
 	u64 most = 0, left = c->ns, all = to - from, old = READ_ONCE(b->old_end);
 	u32 n = min_t(u32, b->spans, LK_SPANS), i;
 
+	if (!all)
+		return;
+
 	/* Where it began in the middle of those that had to make room: in proportion. */
 	for (i = 0; i < LK_WHYS && old > from; i++)
 		c->part_ns[i] = from <= start ?
@@ -550,8 +553,6 @@ static void lk_releaser_know(struct lk_cpu *cpu, const struct lk_at *at, struct 
 	unsigned long caller = 0;
 
 	by->known = true;
-	if (ev->kind == LK_PERCPU_RWSEM && ev->mode == LK_R) /* at a place, not at an entry */
-		ev->at_entry = 0;
 	if (lk_opt.by == LK_BY_STACK)
 		by->stack = lk_stack_id(cpu, at, &caller);
 	by->ip = (u32)(caller ? caller : lk_caller(cpu, at));

@@ -56,7 +56,7 @@ static struct {
 	struct percpu_rw_semaphore *place_lock;
 	u32 place_cpu; /* that measures by it, and 1; 0: none */
 	bool timer;
-	u32 again;
+	u32 tries, again;
 } lk_own;
 
 static DEFINE_RWLOCK(lk_own_lock);
@@ -295,10 +295,10 @@ enum lk_want { LK_WANT_LOCK, LK_WANT_ASKED, LK_WANT_TRIED };
 static inline bool lk_hold_is(const struct lk_hold *h, unsigned long lock, enum lk_want want)
 {
 	switch (want) {
-	case LK_WANT_ASKED:
-		return !h->got && !h->tries;
+	case LK_WANT_ASKED: /* of the kind */
+		return !h->got && !h->tries && h->kind == lock;
 	case LK_WANT_TRIED:
-		return !h->got && h->tries;
+		return !h->got && h->tries && h->kind == lock;
 	default:
 		return h->lock == lock;
 	}
@@ -401,6 +401,19 @@ static noinline struct lk_hold *lk_held_elsewhere(struct lk_cpu *cpu, unsigned l
 			h = lk_recent_fetch(cpu, other, key, lock, want);
 	}
 	return h;
+}
+
+/*
+ * Does the present task hold this lock? Not where another CPU has kept it: this is
+ * asked at each acquisition, and the answer is nearly always no.
+ */
+static inline struct lk_hold *lk_held_near(struct lk_cpu *cpu, unsigned long lock)
+{
+	unsigned long key = (unsigned long)current;
+
+	if (cpu->recent_key == key && cpu->recent.lock == lock)
+		return &cpu->recent;
+	return lk_hold_find(key, lock, LK_WANT_LOCK);
 }
 
 /* The newest hold of the present task that is wanted. */
@@ -535,7 +548,7 @@ static __always_inline struct lk_hold *lk_ask_task(struct lk_cpu *cpu, const str
 
 	if (mode == LK_R || kind == LK_SEM || kind == LK_PERCPU_RWSEM ||
 	    lk_owner(kind, lock) == current->pid)
-		h = lk_held_by_task(cpu, lock, LK_WANT_LOCK);
+		h = lk_held_near(cpu, lock);
 	else if (cpu->recent_key == (unsigned long)current && cpu->recent.lock == lock)
 		h = &cpu->recent;
 	if (unlikely(h)) {
@@ -743,7 +756,7 @@ static void lk_hold_after_slow(unsigned int kind)
 
 	if (unlikely(!cpu || !lk_kernel.tracks))
 		return;
-	h = lk_held_by_task(cpu, 0, LK_WANT_ASKED);
+	h = lk_held_by_task(cpu, kind, LK_WANT_ASKED);
 	if (!h || h->kind != kind)
 		return;
 	h->contended = 1;
@@ -812,7 +825,7 @@ static int lk_returned(const struct lk_at *at, unsigned int kind, enum lk_says s
 	if (!lk_first(cpu, at))
 		return ev->op == op && ev->valid;
 	value = (int)regs_return_value(at->regs);
-	h = lk_held_by_task(cpu, 0, tries ? LK_WANT_TRIED : LK_WANT_ASKED);
+	h = lk_held_by_task(cpu, kind, tries ? LK_WANT_TRIED : LK_WANT_ASKED);
 	if (!h || h->kind != kind) {
 		ev->valid = 0; /* entered before the probes were armed */
 		return 0;
@@ -855,7 +868,7 @@ static int lk_try_failed(const struct lk_at *at, unsigned long lock, unsigned in
 	cpu->ev.at_entry = 0;
 	cpu->ev.ip = (u32)at->regs->ip;
 	h = lk_spins(kind) ? lk_held_find(cpu, lock) : NULL;
-	if (h && h->tries) {
+	if (h && h->tries && h->level == lk_level(at)) {
 		cpu->ev.valid = !h->inner;
 		lk_held_remove(cpu, h - cpu->held);
 	}
@@ -879,7 +892,7 @@ static inline u64 lk_own_ns(const struct lk_hold *h)
 static __always_inline void lk_ended(struct lk_cpu *cpu, const struct lk_hold *h, u64 now)
 {
 	struct lk_event *ev = &cpu->ev;
-	u64 raw = now - h->start_ns, own = lk_own_ns(h);
+	u64 raw = now > h->start_ns ? now - h->start_ns : 0, own = lk_own_ns(h);
 
 	ev->hold.raw_ns = raw;
 	ev->hold.ip = h->ip;
@@ -907,7 +920,7 @@ static void lk_own_ended(struct lk_event *ev, const struct lk_hold *h, u64 now)
 
 /* A lock is let go. 1: a release. */
 static __always_inline int lk_leave_lock(const struct lk_at *at, unsigned long lock,
-					 unsigned int kind, unsigned int mode)
+					 unsigned int kind, unsigned int mode, bool place)
 {
 	u64 now = lk_now_ns();
 	struct lk_cpu *cpu = lk_this_cpu();
@@ -929,6 +942,10 @@ static __always_inline int lk_leave_lock(const struct lk_at *at, unsigned long l
 		return 0;
 	}
 	lk_op_event(cpu, LK_RELEASE, lock, kind, mode);
+	if (place) {
+		ev->at_entry = 0;
+		ev->ip = (u32)at->regs->ip;
+	}
 	if (lk_spins(kind)) {
 		h = lk_held_find(cpu, lock);
 		if (likely(h)) {
@@ -944,7 +961,7 @@ static __always_inline int lk_leave_lock(const struct lk_at *at, unsigned long l
 		h = kind == LK_SEM ? lk_hold_find(lock, lock, LK_WANT_LOCK) : NULL;
 		if (!h)
 			h = lk_held_by_task(cpu, lock, LK_WANT_LOCK);
-		if (unlikely(!h && mode == LK_R))
+		if (unlikely(!h && (mode == LK_R || kind == LK_PERCPU_RWSEM)))
 			h = lk_hold_foreign(cpu, lock, mode);
 		if (likely(h)) {
 			lk_ended(cpu, h, now);
@@ -967,7 +984,7 @@ static __always_inline int lk_leave_lock(const struct lk_at *at, unsigned long l
 /* The entry of an unlock function. */
 static __always_inline int lk_leave(const struct lk_at *at, unsigned int kind, unsigned int mode)
 {
-	return lk_leave_lock(at, at->regs->di, kind, mode);
+	return lk_leave_lock(at, at->regs->di, kind, mode, false);
 }
 
 /* A writer becomes a reader: one hold ends, another begins. */
@@ -990,6 +1007,14 @@ static int lk_downgrade(const struct lk_at *at, unsigned int kind)
 	h = lk_recent_new(cpu);
 	lk_hold_fill(h, cpu->ev.lock, kind, LK_R, ip, false);
 	h->got = h->told = 1;
+	if (lk_kernel.stacks) {
+		u32 was = cpu->ev.ip;
+
+		cpu->ev.at_entry = 1;
+		cpu->ev.ip = 0;
+		h->stack = lk_kernel.stacks(cpu, at);
+		cpu->ev.ip = was;
+	}
 	h->start_ns = lk_now_ns();
 	lk_recent_ready(cpu, h);
 	return told;
@@ -1038,6 +1063,11 @@ static int lk_site_got(const struct lk_at *at, unsigned long lock, unsigned int 
 		cpu->ev.op = LK_ACQUIRED;
 		return cpu->ev.valid;
 	}
+	if (lk_ignores(kind, lock) && !lk_is_own_place(lock)) {
+		cpu->ev.valid = 0;
+		cpu->ev.task = NULL;
+		return 0;
+	}
 	lk_op_event(cpu, LK_ACQUIRED, lock, kind, mode);
 	cpu->ev.at_entry = 0;
 	cpu->ev.ip = (u32)at->regs->ip;
@@ -1046,9 +1076,13 @@ static int lk_site_got(const struct lk_at *at, unsigned long lock, unsigned int 
 		lk_own.begun_ns = lk_now_ns();
 		return 0;
 	}
-	if (mode == LK_R && !lk_spins(kind) && lk_held_by_task(cpu, lock, LK_WANT_LOCK)) {
+	h = lk_spins(kind) || kind == LK_SEM ? NULL : lk_held_near(cpu, lock);
+	if (h && mode == LK_R) {
 		lk_recursion(cpu, at, lock, kind, mode, cpu->ev.ip);
 		cpu->ev.op = LK_ACQUIRED;
+	} else if (h) { /* let go where no probe can stand */
+		lk_hold_drop(cpu, h);
+		cpu->counts.endless++;
 	}
 	h = lk_spins(kind) ? lk_held_push(cpu, level, lock, mode, false, &recursive) :
 	    kind == LK_SEM ? lk_hold_new(cpu, lock) :
@@ -1080,7 +1114,7 @@ static int lk_site_gave(const struct lk_at *at, unsigned long lock, unsigned int
 		lk_own.ended_ns = lk_now_ns();
 		return 0;
 	}
-	told = lk_leave_lock(at, lock, kind, mode);
+	told = lk_leave_lock(at, lock, kind, mode, true);
 	if (cpu) {
 		cpu->ev.at_entry = 0;
 		cpu->ev.ip = (u32)at->regs->ip;
@@ -1124,13 +1158,22 @@ static u64 lk_own_median(u64 *ns)
 }
 
 /*
+ * might_sleep() says where a function may sleep. Elsewhere than here it may report
+ * a quiescent state to RCU, or complain.
+ */
+#if defined(CONFIG_PREEMPT_RCU) && !defined(CONFIG_DEBUG_ATOMIC_SLEEP) && \
+	!defined(CONFIG_LOCKDEP) && !defined(CONFIG_PREEMPT_RT)
+#define LK_MIGHT_SLEEP_IS_NOTHING
+#endif
+
+/*
  * By places: cpus_read_lock() has one, and does not wait here. A writer lets
  * pass an RCU grace period between leaving the idle state, in which no reader
  * waits, and keeping readers out; this softirq is a reader of RCU.
  */
 static bool lk_own_cpus_lock(void)
 {
-#if !defined(CONFIG_DEBUG_ATOMIC_SLEEP) && !defined(CONFIG_LOCKDEP) && !defined(CONFIG_PREEMPT_RT)
+#ifdef LK_MIGHT_SLEEP_IS_NOTHING
 	if (!lk_own.place_lock || READ_ONCE(lk_own.place_lock->rss.gp_state))
 		return false;
 	WRITE_ONCE(lk_own.place_cpu, smp_processor_id() + 1);
@@ -1142,6 +1185,16 @@ static bool lk_own_cpus_lock(void)
 #endif
 }
 
+static bool lk_own_take_sem(void)
+{
+#ifdef LK_MIGHT_SLEEP_IS_NOTHING
+	down(&lk_own_sem); /* it is free */
+	return true;
+#else
+	return !down_trylock(&lk_own_sem);
+#endif
+}
+
 static bool lk_own_take(enum lk_way way)
 {
 	switch (way) {
@@ -1149,8 +1202,7 @@ static bool lk_own_take(enum lk_way way)
 		write_lock_bh(&lk_own_lock);
 		return true;
 	case LK_BY_RETURN:
-		down(&lk_own_sem);
-		return true;
+		return lk_own_take_sem();
 	default:
 		return lk_own_cpus_lock();
 	}
@@ -1201,7 +1253,8 @@ static void lk_own_measure(struct timer_list *timer)
 {
 	/* Not before all are armed, which takes some time. */
 	if (!lk_own_way(LK_BY_ENTRY)) {
-		mod_timer(timer, jiffies + HZ / 20);
+		if (lk_own.tries++ < 6000)
+			mod_timer(timer, jiffies + HZ / 20);
 		return;
 	}
 	lk_own_way(LK_BY_RETURN);

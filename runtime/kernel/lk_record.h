@@ -390,8 +390,9 @@ static inline u64 lk_rec_by(struct lk_cpu *cpu, const struct lk_at *at, unsigned
 	case LK_BY_STACK:
 		return cpu->ev.op == LK_RELEASE && cpu->ev.hold.seen ? cpu->ev.hold.stack :
 								       lk_stack_id(cpu, at, caller);
-	case LK_BY_TASK:
-		return current->pid;
+	case LK_BY_TASK: /* a hold is whose who took the lock */
+		return cpu->ev.op == LK_RELEASE && cpu->ev.hold.seen ? cpu->ev.hold.tid :
+								       current->pid;
 	case LK_BY_PROCESS:
 		return current->tgid;
 	case LK_BY_CGROUP:
@@ -444,8 +445,12 @@ static noinline struct lk_rec *lk_rec_look(struct lk_cpu *cpu, const struct lk_a
 	key.event = event;
 	key.hash = lk_mix(lk_mix(event << 16 | key.kind << 8 | key.mode, key.name), key.by) >> 32;
 	r = lk_rec_find(&cpu->table[turn & 1], &key);
-	if (r && !r->count && !r->tryfail)
-		lk_rec_name(r);
+	if (r && !r->count && !r->tryfail) {
+		if (lk_opt.by == LK_BY_TASK && by != current->pid)
+			lk_tid_comm(by, r->comm);
+		else
+			lk_rec_name(r);
+	}
 	cpu->last.rec = says_all ? r : NULL;
 	cpu->last.lock = cpu->ev.lock;
 	cpu->last.by = by;

@@ -41,6 +41,8 @@ static const struct {
 	{ "spin_hold_after_wait",
 	  "a spinlock's hold after a first waiter's wait has the wait in it: run `locktap prep`" },
 	{ "percpu_rwsem_readers", "readers of a percpu_rwsem call no function: not seen" },
+	{ "spin_releases",
+	  "this kernel's spinlocks are let go in no function: their holds are not seen" },
 	{ "waits", "whether a lock was waited for is not seen by the probes on one variable" },
 	{ "names",
 	  "locks in allocated memory have no names: run `locktap prep` (it needs the kernel's debug information)" },
@@ -74,9 +76,9 @@ static u32 lk_blind(void)
 	if (lk_tells_holds() && lk_kernel.tracks &&
 	    (!lk_kernel.sees_pending || lk_kernel.virt_spin))
 		blind |= 1u << 6;
-	if (!lk_kernel.sees_rwsem)
+	if (!lk_kernel.sees_rwsem && (lk_kernel.tracks || lk_tells_waits()))
 		blind |= 1u << 3;
-	if (!lk_kernel.sees_percpu)
+	if (!lk_kernel.sees_percpu && (lk_kernel.tracks || lk_tells_waits()))
 		blind |= 1u << 4;
 	if (lk_kernel.tells_tries && !(lk_names_nr && lk_kernel.sees_places))
 		blind |= 1u << 5;
@@ -84,9 +86,11 @@ static u32 lk_blind(void)
 	    !(lk_kernel.sees_percpu_readers && lk_kernel.sees_places))
 		blind |= 1u << 7;
 	if (lk_opt.report == LK_HOLD && !lk_kernel.tracks)
+		blind |= 1u << 9;
+	if (lk_tells_holds() && lk_kernel.tracks && lk_kernel.no_spin_release)
 		blind |= 1u << 8;
 	if (!lk_names_nr)
-		blind |= 1u << 9;
+		blind |= 1u << 10;
 	return blind;
 }
 
@@ -160,8 +164,6 @@ static void lk_report_loss(void)
 		LK_LOSS("charged_ns", s.charged_ns, NULL);
 		LK_LOSS("handed_ns", s.handed_ns, NULL);
 		LK_LOSS("full_ns", s.full_ns, NULL);
-		LK_LOSS("holds_full", s.holds_full,
-			"holds lost, too many at once (-DLOCKTAP_HOLDS=N)");
 	}
 	LK_LOSS("tryfail", s.tryfails, NULL);
 	if (lk_kernel.tells_tries)

@@ -25,6 +25,7 @@ static void lk_hold_table(struct list_head *rows, u64 elapsed_ns)
 {
 	char time[24], sum[24], raw[24], own[24], name[KSYM_SYMBOL_LEN], owner[40], kind[24];
 	const struct lk_rec *longest = NULL;
+	u64 own_ns = lk_own.way[LK_BY_ENTRY].before_ns + lk_own.way[LK_BY_ENTRY].after_ns;
 	u64 all_ns = 0, raw_ns = 0, holds = 0;
 	struct lk_widths w;
 	struct lk_rec *r;
@@ -42,10 +43,12 @@ static void lk_hold_table(struct list_head *rows, u64 elapsed_ns)
 	lk_print("%llu acquisitions, held for %s in all, in %s\n", holds,
 		 lk_time_text(all_ns, sum, sizeof(sum)),
 		 lk_time_text(elapsed_ns, time, sizeof(time)));
-	lk_print("(the probes' own time, %s of a hold, is taken off: %s with it)\n",
-		 lk_time_text(lk_own.way[LK_BY_ENTRY].before_ns + lk_own.way[LK_BY_ENTRY].after_ns,
-			      own, sizeof(own)),
-		 lk_time_text(raw_ns, raw, sizeof(raw)));
+	if (own_ns)
+		lk_print("(the probes' own time, %s of a hold, is taken off: %s with it)\n",
+			 lk_time_text(own_ns, own, sizeof(own)),
+			 lk_time_text(raw_ns, raw, sizeof(raw)));
+	else
+		lk_print("(the probes' own time is not known: it is part of each hold)\n");
 	lk_table_head(&w);
 	lk_print("%8s %6s ", "ACQUIRED", "WAITED");
 	if (w.tryfail)

@@ -60,6 +60,7 @@ static const char *lk_code_text(unsigned long ip, bool offset, char *buf, size_t
 {
 	char sym[KSYM_SYMBOL_LEN], *slash, *plus, *mod;
 
+	touch_nmi_watchdog(); /* a long report is made with interrupts masked */
 	if (!ip) {
 		strscpy(buf, "?", size);
 		return buf;
@@ -313,6 +314,10 @@ static const char *lk_time_text(u64 ns, char *buf, size_t size)
 
 static unsigned int lk_permille(u64 part, u64 whole)
 {
+	if (part > U64_MAX / 2000) {
+		part /= 1024;
+		whole /= 1024;
+	}
 	return whole ? div64_u64(part * 1000 + whole / 2, whole) : 0;
 }
 
