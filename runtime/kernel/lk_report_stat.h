@@ -332,7 +332,6 @@ static void lk_stat_tsv(struct list_head *rows, u64 no_room)
 static void lk_stat_json_row(const struct lk_rec *r, const char *sep)
 {
 	char name[KSYM_SYMBOL_LEN], caller[KSYM_SYMBOL_LEN], lock[24], mean[24];
-	char comm[TASK_COMM_LEN];
 
 	lk_stat_lock_text(r, name, sizeof(name));
 	lk_code_text(r->caller, true, caller, sizeof(caller));
@@ -342,15 +341,7 @@ static void lk_stat_json_row(const struct lk_rec *r, const char *sep)
 		lk_mode_name[r->mode], name, lk_address_text(r->lock, lock, sizeof(lock)), r->count,
 		lk_stat_mean(r->readers, r->count, mean, sizeof(mean)), r->total_ns, lk_rec_avg(r),
 		lk_rec_min(r), r->max_ns, caller);
-	if (lk_opt.by == LK_BY_STACK)
-		lk_json_stack("stack", r->by);
-	if (lk_by_who()) {
-		strscpy(comm, r->comm, sizeof(comm));
-		lk_print(",\"id\":%llu,\"comm\":\"%s\"", r->by, lk_clean(comm));
-	}
-	if (lk_opt.hist)
-		lk_json_hist(r);
-	lk_print("}");
+	lk_json_last(r);
 }
 
 static void lk_stat_json(struct list_head *rows, u64 elapsed_ns, u64 no_room)
