@@ -6,35 +6,49 @@
  * happened: how often each lock was taken, how often by somebody who had to
  * wait, how long, and from which function.  A tool that watches locks is
  * checked against it.  kernel/main.c does the same for the kernel's locks and
- * says what the columns are.
+ * says what the columns are, those of chain, deadlock and order included.
+ *
+ * Of chain and deadlock (chain.c) also:
+ *   kind        mutex, rwlock_w, rwlock_r (readers that wait for a writer), pi (a
+ *               mutex with PTHREAD_PRIO_INHERIT); raw futexes, waited for by
+ *               WAIT (futex), WAIT_BITSET (futex_bitset), waitv (futex_waitv),
+ *               LOCK_PI (futex_pi) and LOCK_PI2 (futex_pi2); kernel: a kernel
+ *               mutex held across system calls (kernel/holdable.c); mixed:
+ *               another kind of user lock at each depth; cross: a user mutex,
+ *               a kernel mutex, and so on in turn; cross_kernel: the kernel
+ *               mutex first.  PI futexes cannot close a deadlock: the kernel
+ *               sees it, and refuses
+ *   place       where the locks are, and so their names: heap, members of a heap
+ *               object (lockgen_conn.link_D.mutex); global (lockgen_link_D_mutex);
+ *               array, of a global struct (lockgen_table.slot[].mutex)
+ *   stand=1     the truth is printed when all stand, without wait_ns, and once
+ *               more at the end, which a line on the standard input or SIGTERM
+ *               brings.  A deadlock then ends with the process
+ * and the last columns of their link lines are
+ *   variant     the key kind of the lock
+ *   told        1 where the lock itself tells who holds it
+ * A deadlock is ended by the time-out of the thread that closed it, or if it
+ * waits for a kernel lock by a signal.
+ *
+ * Of holders (holders.c), as in the kernel module:
+ *   state       what the three do while they hold: run; sleep; lock: wait for a
+ *               second one; mixed: each another of these
+ *   readers=1   they are readers of a rwlock, and hold it all at once
+ *
+ * Of pool (pool.c), whose workers=N wait for items=N, for hold_us in all:
+ *   idle        what tid comm object waits wait_ns caller: a thread that waits, but
+ *               for no lock: cond, sem, barrier, event (a futex) or join
+ *   pool        items mutex contended: the work done, the mutex of the condition
+ *               variable, and how many found it held: none
  */
-#ifdef HAVE_CONFIG_H
-#include "config.h"
-#endif
-#ifndef _GNU_SOURCE
-#define _GNU_SOURCE
-#endif
+#include "lockgen.h"
+
 #include <argp.h>
-#include <errno.h>
-#include <fcntl.h>
-#include <pthread.h>
-#include <sched.h>
-#include <signal.h>
 #include <stdarg.h>
-#include <stdatomic.h>
-#include <stdbool.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <sys/syscall.h>
-#include <time.h>
-#include <unistd.h>
 
 #define MAX_THREADS 256
 #define MAX_LOCKS 20000
-#define NSEC_PER_SEC 1000000000ULL
-#define NSEC_PER_USEC 1000ULL
+#define MAX_WORDS 32
 
 #ifndef PACKAGE_VERSION
 #define PACKAGE_VERSION "unreleased"
@@ -90,20 +104,11 @@ enum flavour_id {
 	FLAVOURS(ID) FL_COUNT
 };
 
-enum scenario {
-	CONVOY,
-	FREE,
-	MANY,
-	NESTED,
-	SIGNAL,
-	TRYLOCK,
-	THROUGHPUT,
-	SCENARIOS
+static const char *const scenario_words[] = {
+	"convoy",  "free",	 "many",  "nested",   "signal",
+	"trylock", "throughput", "chain", "deadlock", "order",
+	"pool",	   "holders",	 NULL
 };
-
-static const char *const scenario_words[] = { "convoy",	    "free",   "many",
-					      "nested",	    "signal", "trylock",
-					      "throughput", NULL };
 
 enum role {
 	CONVOY_HOLD,
@@ -120,26 +125,6 @@ enum role {
 	NEST_OUTER,
 	NEST_WAIT,
 	ROLES
-};
-
-enum key_id {
-	K_KIND,
-	K_MODE,
-	K_BEHIND,
-	K_INNER_KIND,
-	K_HOLD,
-	K_WAITERS,
-	K_ROUNDS,
-	K_HOLD_US,
-	K_TIMEOUT_US,
-	K_LOCKS,
-	K_TRIES,
-	K_THREADS,
-	K_ITERATIONS,
-	K_INNER,
-	K_COUNT,
-	K_DETAIL,
-	KEYS
 };
 
 struct thread;
@@ -192,11 +177,20 @@ struct thread {
 	atomic_uint finished;
 };
 
+struct word {
+	const char *name;
+	size_t size;
+	const char *value;
+};
+
 struct run {
 	enum scenario scenario;
 	int value[KEYS];
 	bool given[KEYS];
 	bool scenario_given;
+	/* What the command line gives, until the scenario is known. */
+	struct word word[MAX_WORDS];
+	unsigned int nwords;
 	const struct flavour *waiter;
 	const struct flavour *holder;
 	const struct flavour *inner;
@@ -215,17 +209,13 @@ struct run {
 	atomic_uint turn;
 };
 
-/* Set by a signal: all threads come to their end, and no truth is told. */
-static atomic_bool stopped;
+atomic_bool stopped;
 
 /*
  * The operations.  Always inlined with a constant flavour, so the call of the
- * lock function stands in the role's own function.  An error of a call that
- * cannot fail is a mistake in this program.
+ * lock function stands in the role's own function.
  */
-#define ALWAYS_INLINE static inline __attribute__((always_inline))
-
-static void must(int error)
+void must(int error)
 {
 	if (!error)
 		return;
@@ -300,17 +290,27 @@ ALWAYS_INLINE bool take_timed(enum flavour_id fl, void *lock,
 
 /* Time and waiting. */
 
-static uint64_t now(void)
+int open_syscall(int tid)
 {
-	struct timespec ts;
+	char path[64];
 
-	clock_gettime(CLOCK_MONOTONIC, &ts);
-	return (uint64_t)ts.tv_sec * NSEC_PER_SEC + (uint64_t)ts.tv_nsec;
+	snprintf(path, sizeof(path), "/proc/self/task/%d/syscall", tid);
+	return open(path, O_RDONLY | O_CLOEXEC);
 }
 
-static uint64_t since(uint64_t start)
+int in_syscall(int fd, long *nr, unsigned long *first)
 {
-	return now() - start;
+	char text[128];
+	ssize_t n;
+
+	if (fd < 0)
+		return -1;
+	n = pread(fd, text, sizeof(text) - 1, 0);
+	if (n <= 0)
+		return -1;
+	text[n] = '\0';
+	/* Else it says "running", or -1 for a place outside system calls. */
+	return sscanf(text, "%ld %lx", nr, first) == 2 && *nr >= 0;
 }
 
 static void relax(void)
@@ -321,29 +321,6 @@ static void relax(void)
 	atomic_signal_fence(memory_order_seq_cst);
 #endif
 }
-
-static void sleep_ns(uint64_t ns)
-{
-	struct timespec ts = { (time_t)(ns / NSEC_PER_SEC),
-			       (long)(ns % NSEC_PER_SEC) };
-
-	nanosleep(&ts, NULL);
-}
-
-/* Wait for a condition; false when the run was stopped first. */
-#define await(condition)                                   \
-	({                                                 \
-		unsigned int turns = 0;                    \
-		bool met;                                  \
-                                                           \
-		while (!(met = (condition)) && !stopped) { \
-			if (++turns > 100)                 \
-				sleep_ns(20000);           \
-			else                               \
-				sched_yield();             \
-		}                                          \
-		met;                                       \
-	})
 
 /* The same for a holder that is to stay on its CPU. */
 #define await_running(condition)                         \
@@ -368,27 +345,22 @@ static void hold(const struct run *run)
 	}
 }
 
-/*
- * Does a thread wait for this lock?  The kernel tells its system call and the
- * arguments: a futex inside the lock.  1 yes, 0 no, -1 it does not tell.
- */
+/* 1 yes, 0 no, -1 the kernel does not tell. */
 static int waits(const struct thread *t, const void *lock, size_t size)
 {
 	uintptr_t start = (uintptr_t)lock;
-	unsigned long long futex;
-	char text[128];
-	ssize_t n;
+	unsigned long first;
 	long nr;
 
-	if (t->syscall_fd < 0)
+	switch (in_syscall(t->syscall_fd, &nr, &first)) {
+	case -1:
 		return -1;
-	n = pread(t->syscall_fd, text, sizeof(text) - 1, 0);
-	if (n <= 0)
-		return -1;
-	text[n] = '\0';
-	if (sscanf(text, "%ld %llx", &nr, &futex) != 2)
+	case 0:
 		return 0;
-	return nr == SYS_futex && futex >= start && futex < start + size;
+	default:
+		return nr == SYS_futex && first >= start &&
+		       first < start + size;
+	}
 }
 
 static bool mark_seen(const struct flavour *fl, const void *lock,
@@ -707,17 +679,6 @@ ALWAYS_INLINE void timed_hold_body(struct thread *t, enum flavour_id fl)
 	}
 }
 
-static struct timespec deadline_after(uint64_t ns)
-{
-	struct timespec ts;
-
-	clock_gettime(CLOCK_REALTIME, &ts);
-	ns += (uint64_t)ts.tv_nsec;
-	ts.tv_sec += (time_t)(ns / NSEC_PER_SEC);
-	ts.tv_nsec = (long)(ns % NSEC_PER_SEC);
-	return ts;
-}
-
 ALWAYS_INLINE void timed_wait_body(struct thread *t, enum flavour_id fl)
 {
 	struct run *run = t->run;
@@ -845,16 +806,7 @@ ALWAYS_INLINE void nest_wait_body(struct thread *t, enum flavour_id fl)
 	}
 }
 
-/*
- * One function for each role and flavour: a caller that can be told apart.
- * Identical ones must not be merged.
- */
-#ifdef __clang__
-#define OWN_FUNCTION __attribute__((noinline))
-#else
-#define OWN_FUNCTION __attribute__((noinline, noclone, no_icf))
-#endif
-
+/* One function for each role and flavour: a caller that can be told apart. */
 #define ROLE(role, id)                                                   \
 	static OWN_FUNCTION void lockgen_##role##_##id(struct thread *t) \
 	{                                                                \
@@ -925,6 +877,8 @@ static const char *const hold_words[] = { "run", "sleep", NULL };
 #define S_WAITS (S(CONVOY) | S(MANY) | S(SIGNAL) | S(TRYLOCK))
 #define S_HOLDS (S(CONVOY) | S(MANY) | S(NESTED))
 #define S_LOOPS (S(FREE) | S(THROUGHPUT))
+#define S_LINKS (S(CHAIN) | S(DEADLOCK))
+#define S_OWN (S_LINKS | S(ORDER) | S(POOL) | S(HOLDERS))
 #define S_ALL (S(SCENARIOS) - 1)
 
 static const struct key {
@@ -936,8 +890,10 @@ static const struct key {
 	const char *argument;
 	const char *help;
 } keys[KEYS] = {
-	[K_KIND] = { "kind", kind_words, 0, 0, KIND_MUTEX, S_ALL, 'k', "KIND",
-		     "pthread_mutex (the preset) or pthread_rwlock" },
+	[K_KIND] = { "kind", kind_words, 0, 0, KIND_MUTEX,
+		     S_ALL & ~(S_LINKS | S(POOL)), 'k', "KIND",
+		     "pthread_mutex (the preset) or pthread_rwlock; others "
+		     "for chain and deadlock" },
 	[K_MODE] = { "mode", mode_words, 0, 0, 0, S_WAITS | S_LOOPS, 'm',
 		     "MODE", "r or w, the mode of a rwlock's waiters" },
 	[K_BEHIND] = { "behind", mode_words, 0, 0, 0, S_WAITS, 'b', "MODE",
@@ -950,10 +906,11 @@ static const struct key {
 		     "what the holder does meanwhile" },
 	[K_WAITERS] = { "waiters", NULL, 1, MAX_THREADS, 1, S_WAITS, 'w', "N",
 			"threads behind the holder" },
-	[K_ROUNDS] = { "rounds", NULL, 1, 1000000, 50, S_WAITS | S(NESTED), 'r',
-		       "N", "how often; many: for each lock" },
-	[K_HOLD_US] = { "hold_us", NULL, 0, 1000000, 3000, S_HOLDS, 'u',
-			"MICROSECONDS",
+	[K_ROUNDS] = { "rounds", NULL, 1, 1000000, 50,
+		       S_WAITS | S(NESTED) | S(ORDER) | S(HOLDERS), 'r', "N",
+		       "how often; many: for each lock" },
+	[K_HOLD_US] = { "hold_us", NULL, 0, 1000000, 3000, S_HOLDS | S(HOLDERS),
+			'u', "MICROSECONDS",
 			"how long the holder holds once all wait" },
 	[K_TIMEOUT_US] = { "timeout_us", NULL, 1, 1000000, 3000, S(SIGNAL), 'T',
 			   "MICROSECONDS", "signal: when the waits time out" },
@@ -971,6 +928,51 @@ static const struct key {
 		      "throughput: count the waits too, by a trylock first" },
 	[K_DETAIL] = { "detail", NULL, 0, 1, 0, S_WAITS, 'd', "0|1",
 		       "a line for each lock, and for the holder's mode" },
+	/* What has no letter is another key's option, for other scenarios. */
+	[K_LINK_KIND] = { "kind", link_words, .scenarios = S_LINKS },
+	[K_PLACE] = { "place", place_words, .scenarios = S_LINKS, .letter = 'P',
+		      .argument = "heap|global|array",
+		      .help = "chain, deadlock: where the locks lie" },
+	[K_LENGTH] = { "length", NULL, 2, 8, 3, S_LINKS, 'L', "N",
+		       "chain, deadlock: threads in each" },
+	[K_CHAINS] = { "chains", NULL, 1, 40, 1, S_LINKS, 'C', "N",
+		       "chain, deadlock: so many at the same time" },
+	[K_MORE] = { "behind", NULL, 0, 32, 0, .scenarios = S_LINKS },
+	[K_BUILD] = { "build", build_words, .scenarios = S_LINKS, .letter = 'B',
+		      .argument = "front|back",
+		      .help = "chain, deadlock: who begins to wait first" },
+	[K_STAND] = { "stand", NULL, 0, 1, 0, S_LINKS | S(POOL), 'S', "0|1",
+		      "chain, deadlock, pool: stay until a line on the "
+		      "standard input, or SIGTERM" },
+	[K_STAND_US] = { "hold_us", NULL, 0, 60000000, 100000,
+			 .scenarios = S_LINKS | S(POOL) },
+	[K_FEW_ROUNDS] = { "rounds", NULL, 1, 10000, 1, .scenarios = S_LINKS },
+	[K_ORDER_LOCKS] = { "locks", NULL, 2, 3, 2, .scenarios = S(ORDER) },
+	[K_PATH_THREADS] = { "threads", NULL, 1, 3, 1, .scenarios = S(ORDER) },
+	[K_MODES] = { "modes", modes_words, .scenarios = S(ORDER),
+		      .letter = 'M', .argument = "MODES",
+		      .help = "order: how the first path takes its two "
+			      "rwlocks, then the others: wwww, rrrr, rwrw, "
+			      "wrwr, rwwr, rrww" },
+	[K_GATE] = { "gate", gate_words, .scenarios = S(ORDER), .letter = 'g',
+		     .argument = "0|1|half|read",
+		     .help = "order: a lock held around both orders" },
+	[K_TRY] = { "try", try_words, .scenarios = S(ORDER), .letter = 'Y',
+		    .argument = "0|1|first",
+		    .help = "order: the last path tries its second lock, or "
+			    "its first" },
+	[K_SAME] = { "same", NULL, 0, 1, 0, S(ORDER), 'a', "0|1",
+		     "order: both paths in the same order" },
+	[K_WORKERS] = { "workers", NULL, 1, 64, 4, S(POOL), 'W', "N",
+			"pool: threads that wait for work" },
+	[K_ITEMS] = { "items", NULL, 0, 1000000, 20, S(POOL), 'e', "N",
+		      "pool: pieces of work" },
+	[K_STATE] = { "state", state_words, 0, 0, 0, S(HOLDERS), 'D',
+		      "run|sleep|lock|mixed",
+		      "holders: what these do while they hold" },
+	[K_READERS] = { "readers", NULL, 0, 1, 0, S(HOLDERS), 'R', "0|1",
+			"holders: readers that hold all at once" },
+	[K_QUEUE] = { "waiters", NULL, 1, 32, 3, .scenarios = S(HOLDERS) },
 };
 
 static int find_word(const char *const *words, const char *word)
@@ -1065,26 +1067,56 @@ static void set_scenario(struct run *run, const char *word,
 	run->scenario_given = true;
 }
 
-static void set_word(struct run *run, const char *word,
+/* What a name means is known once the scenario is. */
+static int find_key(const struct run *run, const char *name, size_t size)
+{
+	int k, any = -1;
+
+	for (k = 0; k < KEYS; k++) {
+		if (strlen(keys[k].name) != size ||
+		    strncmp(keys[k].name, name, size))
+			continue;
+		if (keys[k].scenarios & S(run->scenario))
+			return k;
+		any = k;
+	}
+	return any;
+}
+
+static void set_word(struct run *run, const struct word *word,
 		     struct argp_state *state)
 {
-	const char *value = strchr(word, '=');
-	unsigned int k;
+	int k = find_key(run, word->name, word->size);
+	char name[24];
 
-	if (!value) {
-		set_scenario(run, word, state);
-		return;
-	}
-	for (k = 0; k < KEYS; k++)
-		if (strlen(keys[k].name) == (size_t)(value - word) &&
-		    !strncmp(keys[k].name, word, (size_t)(value - word)))
-			break;
-	if (k < KEYS)
-		set_value(run, k, value + 1, state);
-	else if (run->scenario_given)
-		list_keys(state, run, word);
+	if (k < 0)
+		argp_error(state, "%.*s: no such key, see --help",
+			   (int)word->size, word->name);
+	snprintf(name, sizeof(name), "%s", keys[k].name);
+	if (!(keys[k].scenarios & S(run->scenario)))
+		list_keys(state, run, name);
+	set_value(run, (unsigned int)k, word->value, state);
+}
+
+static void add_word(struct run *run, const char *name, size_t size,
+		     const char *value, struct argp_state *state)
+{
+	if (run->nwords == MAX_WORDS)
+		argp_error(state, "more than %d keys", MAX_WORDS);
+	run->word[run->nwords].name = name;
+	run->word[run->nwords].size = size;
+	run->word[run->nwords++].value = value;
+}
+
+static void take_word(struct run *run, const char *word,
+		      struct argp_state *state)
+{
+	const char *value = strchr(word, '=');
+
+	if (value)
+		add_word(run, word, (size_t)(value - word), value + 1, state);
 	else
-		argp_error(state, "%s: no such key, see --help", word);
+		set_scenario(run, word, state);
 }
 
 static void settle_presets(struct run *run)
@@ -1098,6 +1130,8 @@ static void settle_presets(struct run *run)
 		run->value[K_ROUNDS] = 1;
 	if (run->scenario == MANY && !run->given[K_HOLD_US])
 		run->value[K_HOLD_US] = 20;
+	if (run->scenario == DEADLOCK && !run->given[K_STAND_US])
+		run->value[K_STAND_US] = 1500000;
 	if (run->scenario == THROUGHPUT && !run->given[K_THREADS])
 		run->value[K_THREADS] = 2;
 	if (run->scenario == THROUGHPUT && !run->given[K_ITERATIONS])
@@ -1147,17 +1181,42 @@ static void settle_flavours(struct run *run, struct argp_state *state)
 	run->inner = flavour_of(inner, inner == KIND_RWLOCK ? MODE_W : MODE_X);
 }
 
+static const struct plan *const plans[SCENARIOS] = {
+	[CHAIN] = &plan_chain, [DEADLOCK] = &plan_chain,  [ORDER] = &plan_order,
+	[POOL] = &plan_pool,   [HOLDERS] = &plan_holders,
+};
+
+static struct request request_of(const struct run *run)
+{
+	struct request rq = { run->scenario, run->value, run->given };
+
+	return rq;
+}
+
+static void settle_plan(const struct run *run, struct argp_state *state)
+{
+	struct request rq = request_of(run);
+	char why[300];
+
+	if (plans[run->scenario]->refuse(&rq, why, sizeof(why)))
+		argp_error(state, "%s", why);
+}
+
 static void settle(struct run *run, struct argp_state *state)
 {
 	unsigned int k;
 
 	if (!run->scenario_given)
 		argp_error(state, "no scenario given, one of convoy, free, "
-				  "many, nested, signal, trylock, throughput");
-	for (k = 0; k < KEYS; k++)
-		if (run->given[k] && !(keys[k].scenarios & S(run->scenario)))
-			list_keys(state, run, keys[k].name);
+				  "many, nested, signal, trylock, throughput, "
+				  "chain, deadlock, order, pool, holders");
+	for (k = 0; k < run->nwords; k++)
+		set_word(run, &run->word[k], state);
 	settle_presets(run);
+	if (plans[run->scenario]) {
+		settle_plan(run, state);
+		return;
+	}
 	settle_flavours(run, state);
 	if (run->scenario == NESTED)
 		run->nthreads = 3;
@@ -1178,15 +1237,16 @@ static error_t parse_option(int option, char *argument,
 		set_scenario(run, argument, state);
 		return 0;
 	case ARGP_KEY_ARG:
-		set_word(run, argument, state);
+		take_word(run, argument, state);
 		return 0;
 	case ARGP_KEY_END:
 		settle(run, state);
 		return 0;
 	default:
 		for (k = 0; k < KEYS; k++)
-			if (keys[k].letter == option) {
-				set_value(run, k, argument, state);
+			if (keys[k].letter && keys[k].letter == option) {
+				add_word(run, keys[k].name,
+					 strlen(keys[k].name), argument, state);
 				return 0;
 			}
 		return ARGP_ERR_UNKNOWN;
@@ -1202,7 +1262,12 @@ static const char doc[] =
 	"  nested      the holder of a lock waits for another one\n"
 	"  signal      waits that end by their time-out, without the lock\n"
 	"  trylock     tries that fail\n"
-	"  throughput  a loop on one lock, for benchmarks\n\n"
+	"  throughput  a loop on one lock, for benchmarks\n"
+	"  chain       each thread holds a lock and waits for the next one's\n"
+	"  deadlock    the same in a ring, until a time-out ends it\n"
+	"  order       locks taken in one order here, in another there\n"
+	"  pool        idle threads: nobody waits for a lock\n"
+	"  holders     three hold a lock, and others wait through all three\n\n"
 	"A KEY is the long name of an option, with _ for -, as in: "
 	"lockgen convoy kind=pthread_rwlock mode=r hold_us=500\n\n"
 	"The output is lines of tab-separated values. The exit status is 0 "
@@ -1225,18 +1290,20 @@ static void parse(struct run *run, int argc, char **argv)
 		options, parse_option, "SCENARIO [KEY=VALUE...]", doc, NULL,
 		NULL,	 NULL
 	};
-	unsigned int k;
+	unsigned int k, n = 1;
 
 	options[0].name = "scenario";
 	options[0].key = 's';
 	options[0].arg = "SCENARIO";
 	options[0].doc = "the scenario, also as a word";
 	for (k = 0; k < KEYS; k++) {
+		if (!keys[k].letter)
+			continue;
 		with_dashes(name[k], sizeof(name[k]), keys[k].name);
-		options[k + 1].name = name[k];
-		options[k + 1].key = keys[k].letter;
-		options[k + 1].arg = keys[k].argument;
-		options[k + 1].doc = keys[k].help;
+		options[n].name = name[k];
+		options[n].key = keys[k].letter;
+		options[n].arg = keys[k].argument;
+		options[n++].doc = keys[k].help;
 	}
 	argp_err_exit_status = 2;
 	argp_parse(&argp, argc, argv, 0, NULL, run);
@@ -1319,14 +1386,6 @@ static int make_locks(struct run *run)
 }
 
 /* The threads of a run. */
-
-static int open_syscall(int tid)
-{
-	char path[64];
-
-	snprintf(path, sizeof(path), "/proc/self/task/%d/syscall", tid);
-	return open(path, O_RDONLY | O_CLOEXEC);
-}
 
 static void *thread_main(void *data)
 {
@@ -1575,27 +1634,46 @@ static void on_signal(int number)
 	stopped = true;
 }
 
+/* Only to end a system call. */
+static void on_nothing(int number)
+{
+	(void)number;
+}
+
 static void catch_signals(void)
 {
 	struct sigaction action = { .sa_handler = on_signal };
+	struct sigaction nothing = { .sa_handler = on_nothing };
+
+	sigaction(SIGUSR1, &nothing, NULL);
 
 	sigaction(SIGINT, &action, NULL);
 	sigaction(SIGTERM, &action, NULL);
 }
 
+static int perform(struct run *run)
+{
+	int error = make_locks(run);
+
+	if (!error)
+		error = run_threads(run);
+	if (!error)
+		print_truth(run);
+	free_locks(run);
+	return error;
+}
+
 int main(int argc, char **argv)
 {
 	static struct run run;
+	struct request rq;
 	int error;
 
 	parse(&run, argc, argv);
 	catch_signals();
-	error = make_locks(&run);
-	if (!error)
-		error = run_threads(&run);
-	if (!error)
-		print_truth(&run);
-	free_locks(&run);
+	rq = request_of(&run);
+	error = plans[run.scenario] ? plans[run.scenario]->perform(&rq) :
+				      perform(&run);
 	if (error == EINTR)
 		fprintf(stderr,
 			"lockgen: stopped by a signal before its end: no truth to tell\n");

@@ -144,12 +144,23 @@ enum lk_kind {
 	LK_RTMUTEX,
 	LK_PERCPU_RWSEM,
 	LK_RQSPIN,
+	LK_FUTEX, /* of user space, from here on */
+	LK_PTHREAD_MUTEX,
+	LK_PTHREAD_RWLOCK,
 	LK_KINDS
 };
 
 static const char *const lk_kind_name[LK_KINDS] = {
-	"spin", "rwlock", "mutex", "rwsem", "sem", "rtmutex", "percpu_rwsem", "rqspinlock",
+	"spin",	      "rwlock", "mutex",	 "rwsem",	   "sem", "rtmutex", "percpu_rwsem",
+	"rqspinlock", "futex",	"pthread_mutex", "pthread_rwlock",
 };
+
+#define LK_USER_KINDS (1u << LK_FUTEX | 1u << LK_PTHREAD_MUTEX | 1u << LK_PTHREAD_RWLOCK)
+
+static inline bool lk_is_user(unsigned int kind)
+{
+	return kind >= LK_FUTEX && kind <= LK_PTHREAD_RWLOCK;
+}
 
 /* "w" is the writer of a lock that readers can share, "x" has no readers. */
 static const char *const lk_mode_name[] = { "x", "r", "w" };
@@ -180,8 +191,8 @@ enum lk_by {
 	LK_BY_PROCESS,
 	LK_BY_CGROUP
 };
-enum lk_format { LK_TABLE, LK_TSV, LK_FOLDED, LK_JSON };
-enum lk_report_kind { LK_CONTEND, LK_HOLD, LK_STAT, LK_BLAME };
+enum lk_format { LK_TABLE, LK_TSV, LK_FOLDED, LK_JSON, LK_DOT };
+enum lk_report_kind { LK_CONTEND, LK_HOLD, LK_STAT, LK_BLAME, LK_ORDER, LK_CHAIN };
 
 /* Set in a begin probe, from a script's options. */
 static struct {
@@ -195,7 +206,9 @@ static struct {
 	u64 min_ns;
 	u32 interval_s;
 	s32 pid;
+	bool user; /* about user space, too */
 	bool hist;
+	bool all; /* lockorder's: every order, not inversions alone */
 	bool only;
 	bool only_percpu;
 	bool by_address; /* lockstat's by=lock: a lock's address instead of its name */
@@ -221,6 +234,8 @@ struct lk_wait {
 	u32 readers; /* and how many held the lock */
 	s32 owner; /* who held the lock at the begin */
 	s32 tid;
+	unsigned long user_ip; /* of a user lock: as in an event */
+	u32 user_place, user_name;
 	u8 kind;
 	u8 mode;
 	u8 level; /* 0 task, 1 softirq, 2 hardirq, 3 NMI */
@@ -241,9 +256,12 @@ struct lk_hold {
 	s32 tid;
 	u32 ip; /* low half of the caller's return address */
 	u32 stack; /* number of its stack, where reports are by stack */
+	u32 user_name; /* of a user lock */
+	unsigned long sp; /* of orders: where its caller's calls leave their return address */
 	u8 kind;
 	u8 mode;
 	u8 level; /* as in a wait */
+	u8 nests : 1; /* of orders: several may be taken in any order */
 	u8 got : 1; /* the function has returned with the lock */
 	u8 told : 1; /* `acquired` has been told */
 	u8 contended : 1;
@@ -259,6 +277,7 @@ struct lk_ended {
 	s32 tid; /* of who took the lock */
 	u32 ip;
 	u32 stack;
+	u32 user_name;
 	u8 mode;
 	u8 seen : 1; /* it was taken while we watched */
 	u8 contended : 1;
@@ -270,6 +289,8 @@ struct lk_event {
 	unsigned long sp; /* its stack pointer, */
 	u32 calls; /* and how many handlers have been called for it */
 	u32 ip; /* the caller, where it is not on the stack any more; or 0 */
+	unsigned long user_at; /* of a user lock: its address, 0 at a return, */
+	u32 switches; /* and how often the task had been off its CPU */
 	struct lk_ended hold;
 	u64 hold_ns;
 	struct task_struct *task;
@@ -281,6 +302,8 @@ struct lk_event {
 	s64 ret;
 	s32 owner;
 	u32 readers; /* of lockstat: that held the lock when the wait began */
+	u32 user_name; /* of a user lock: the place that names it, see lk_user.h, */
+	unsigned long user_ip; /* and the caller's address in the program */
 	u8 event; /* of lockstat, where a wait is over */
 	u8 op;
 	u8 kind;
@@ -305,6 +328,7 @@ struct lk_counts {
 	u64 deep; /* recorded, stack cut at LK_DEPTH */
 	u64 unmatched; /* an end without begin, or a begin whose end never came */
 	u64 inner;
+	u64 idle; /* waits of user space for something that is no lock */
 	u64 entries; /* slow path entered, its end cannot be seen */
 	u64 queued; /* ... of which the tracepoint told after all */
 	u64 walks; /* stacks that had to be walked */
@@ -321,8 +345,12 @@ struct lk_counts {
 	u64 waits_ns; /* of the waits that were shared out */
 	u64 charged_ns; /* ... to holders */
 	u64 handed_ns; /* ... while nobody had the lock */
-	u64 full_ns; /* ... lost: record table full */
+	u64 full_ns; /* ... lost: record table full, or that of chains */
 	u64 uncharged; /* waits lost: no place to keep them */
+	/* orders */
+	u64 orders_deep; /* left out: too many locks held at a time */
+	u64 orders_unproven; /* left out: the first lock says that it is not held */
+	u64 pairs_full; /* forgotten: which two locks were seen */
 };
 
 #define LK_SPIN_DEPTH 12
@@ -362,6 +390,7 @@ struct lk_table {
 
 struct lk_cpu {
 	struct lk_event ev;
+	struct lk_event user_ev; /* the last of a user lock; interrupts have their own */
 	struct { /* where the last wait was recorded */
 		struct lk_rec *rec;
 		unsigned long lock;
@@ -435,7 +464,12 @@ static struct {
 	bool sees_places; /* in the code, which need its debug information */
 	bool tells_tries; /* the script asks for failed trylocks */
 	bool tracks; /* holds are kept */
+	bool tracks_user; /* ... of user locks, by probes in programs */
+	bool mutex_late; /* ... that see a mutex let go when others are awake already */
 	bool blames; /* ... with what their tasks do, and waits by lock */
+	bool chains; /* of open waits are kept */
+	bool orders; /* ... and in which order they begin */
+	bool in_table; /* all of a task's holds are in the table */
 	bool tracks_tries; /* ... of sleeping trylocks, until they return */
 	bool tracks_returns; /* every sleeping lock's function has a return probe */
 	u32 (*stacks)(struct lk_cpu *cpu, const struct lk_at *at); /* kept with each hold */

@@ -22,6 +22,13 @@
 #include "lk_wait.h"
 #include "lk_hold.h"
 #include "lk_record.h"
+#include "lk_user.h"
+
+/* What tells a lock from all others: two programs may have one at the same address. */
+static inline unsigned long lk_blame_id(unsigned int kind, unsigned long lock)
+{
+	return lk_is_user(kind) ? lk_mix((unsigned long)current->mm, lock) | 1 : lock;
+}
 
 /* --- What holders do ----------------------------------------------------------------------- */
 
@@ -29,8 +36,8 @@ enum lk_why { LK_READY, LK_SLEEPS, LK_WAITS_FOR, LK_WHYS };
 
 struct lk_span {
 	u64 from, to;
-	unsigned long lock; /* waited for, asked for at `ip` */
-	u32 ip;
+	unsigned long lock; /* waited for, asked for at `ip`; */
+	u32 ip; /* of a user lock the place that names it */
 	u8 why;
 	u8 kind;
 };
@@ -187,7 +194,8 @@ static void lk_blame_waited(const struct lk_at *at)
 	{
 		if (lk_holds[set][i].lock == ev->lock)
 			continue;
-		ip = ip ? ip : (u32)lk_caller(cpu, at);
+		if (!ip)
+			ip = lk_is_user(ev->kind) ? ev->user_name : (u32)lk_caller(cpu, at);
 		lk_busy_add(lk_busy_of(&lk_holds[set][i]), LK_WAITS_FOR, ev->begin_ns,
 			    ev->begin_ns + ev->wait_ns, ev, ip);
 	}
@@ -201,7 +209,7 @@ struct lk_charge {
 	u64 ns;
 	u64 part_ns[LK_WHYS]; /* the rest ran */
 	unsigned long other; /* what it waited for, */
-	u32 other_ip; /* asked for where, */
+	u32 other_ip; /* asked for where, or what names it, */
 	u8 other_kind;
 	u8 whose;
 	bool ready; /* written, and may be read */
@@ -266,16 +274,17 @@ static void lk_busy_parts(const struct lk_busy *b, u64 start, u64 from, u64 to, 
 
 struct lk_blame_set {
 	unsigned long far; /* of the locks whose first set this is: those behind in use */
-	unsigned long lock[LK_BLAME_WAYS];
+	unsigned long id[LK_BLAME_WAYS];
 };
 
 struct lk_blamed {
 	u64 begin_ns;
 	u64 name;
-	unsigned long lock;
+	unsigned long id, lock;
 	struct task_struct *task;
 	u32 ip; /* the waiter's */
 	u32 stack;
+	u32 user_name;
 	u8 kind, mode, name_is;
 };
 
@@ -305,9 +314,9 @@ static inline struct lk_blame *lk_blame_at(unsigned int set, unsigned int way)
 	return &lk_blame_pieces[i / LK_BLAMES_PER_PIECE][i % LK_BLAMES_PER_PIECE];
 }
 
-static inline unsigned int lk_blame_home(unsigned long lock)
+static inline unsigned int lk_blame_home(unsigned long id)
 {
-	return hash_long(lock, 32) % LK_BLAME_SETS;
+	return hash_long(id, 32) % LK_BLAME_SETS;
 }
 
 static bool lk_blame_alloc(void)
@@ -333,7 +342,7 @@ static u64 lk_blame_by(const struct lk_blamed *w, const struct lk_charge *c)
 {
 	switch (lk_opt.by) {
 	case LK_BY_LOCK:
-		return w->lock;
+		return w->id;
 	case LK_BY_CALLER:
 		return (u64)c->ip << 32 | w->ip;
 	case LK_BY_STACK:
@@ -361,8 +370,12 @@ static void lk_blame_add(struct lk_rec *r, const struct lk_blamed *w, const stru
 		u64 ns = c->part_ns[LK_WAITS_FOR], name;
 		u8 is = lk_name_of(c->other, &name);
 
-		if (is == LK_NAME_CALLER)
+		if (lk_is_user(c->other_kind)) {
+			is = LK_NAME_USER;
+			name = c->other_ip;
+		} else if (is == LK_NAME_CALLER) {
 			name = LK_IP(c->other_ip);
+		}
 		if (b->other_ns && b->other == name && b->other_is == is) {
 			b->other_ns += ns;
 		} else if (ns > b->other_ns) {
@@ -375,6 +388,7 @@ static void lk_blame_add(struct lk_rec *r, const struct lk_blamed *w, const stru
 	if (c->ns > r->max_ns || r->count == 1) {
 		r->max_ns = c->ns;
 		r->lock = w->lock;
+		r->user_name = w->user_name;
 		r->caller = LK_IP(w->ip);
 		r->owner = c->tid;
 		lk_tid_comm(c->tid, r->owner_comm);
@@ -446,6 +460,11 @@ static void lk_blame_nobodys(struct lk_charge *c, u64 ns)
 	c->whose = LK_NOBODYS;
 }
 
+/* lk_user_blame.h: a wait for a user lock begins, or is over; who has it still? */
+static void lk_blame_user_owner(struct lk_cpu *cpu, const struct lk_event *ev);
+static void lk_blame_user_got(struct lk_cpu *cpu, const struct lk_event *ev);
+static struct lk_hold *lk_blame_user_hold(const struct lk_event *ev, struct task_struct **task);
+
 /* --- A wait begins ------------------------------------------------------------------------- */
 
 static void lk_blame_open(struct lk_cpu *cpu, const struct lk_at *at, struct lk_blame *e)
@@ -459,13 +478,17 @@ static void lk_blame_open(struct lk_cpu *cpu, const struct lk_at *at, struct lk_
 		caller = lk_caller(cpu, at);
 	e->w.ip = (u32)caller;
 	e->w.begin_ns = ev->begin_ns;
+	e->w.id = lk_blame_id(ev->kind, ev->lock);
 	e->w.lock = ev->lock;
+	e->w.user_name = ev->user_name;
 	e->w.task = current;
 	e->w.kind = ev->kind;
 	e->w.mode = ev->mode;
-	e->w.name_is = lk_name_of(ev->lock, &e->w.name);
+	e->w.name_is = lk_is_user(ev->kind) ? LK_NAME_CALLER : lk_name_of(ev->lock, &e->w.name);
 	if (e->w.name_is == LK_NAME_CALLER)
-		e->w.name = lk_opt.by == LK_BY_LOCK ? 0 : caller;
+		e->w.name = lk_opt.by == LK_BY_LOCK ? 0 :
+			    lk_is_user(ev->kind)    ? ev->user_name :
+						      caller;
 	atomic_set(&e->pending_nr, 0);
 	for (i = 0; i < LK_PENDING; i++)
 		e->pending[i].ready = false;
@@ -476,27 +499,31 @@ static void lk_blame_open(struct lk_cpu *cpu, const struct lk_at *at, struct lk_
 static void lk_blame_begin(struct lk_cpu *cpu, const struct lk_at *at)
 {
 	unsigned int home, set, turn, i;
+	unsigned long id;
 
 	if (!cpu->ev.valid || !lk_wanted(cpu, at))
 		return;
-	home = set = lk_blame_home(cpu->ev.lock);
+	id = lk_blame_id(cpu->ev.kind, cpu->ev.lock);
+	home = set = lk_blame_home(id);
 	for (turn = 0; turn < LK_BLAME_FAR; turn++, set = set + 1 < LK_BLAME_SETS ? set + 1 : 0) {
 		for (i = 0; i < LK_BLAME_WAYS; i++) {
-			unsigned long *key = &lk_blame_sets[set].lock[i];
+			unsigned long *key = &lk_blame_sets[set].id[i];
 			struct lk_blame *e = lk_blame_at(set, i);
 
 			/* A wait of this task's whose end was not seen is replaced. */
-			bool same = *key == cpu->ev.lock && e->w.task == current && !lk_level(at);
+			bool same = *key == id && e->w.task == current && !lk_level(at);
 			u64 until = same ? xchg(&e->until, LK_OVER) : LK_OVER;
 
 			if (until != LK_OVER)
 				cpu->counts.waits_ns += until - e->w.begin_ns;
-			else if (READ_ONCE(*key) || cmpxchg(key, 0, cpu->ev.lock))
+			else if (READ_ONCE(*key) || cmpxchg(key, 0, id))
 				continue;
 			e->until = LK_OVER;
 			if (turn)
 				set_bit(turn, &lk_blame_sets[home].far);
 			lk_blame_open(cpu, at, e);
+			if (lk_is_user(cpu->ev.kind))
+				lk_blame_user_owner(cpu, &cpu->ev);
 			return;
 		}
 	}
@@ -514,6 +541,14 @@ struct lk_releaser {
 	u64 who;
 	u64 share; /* how many hold it, with this one */
 };
+
+/* Those of a program's rwlock: glibc, nptl; the low three bits are flags. */
+static u64 lk_user_readers(unsigned long lock)
+{
+	struct lk_pthread_rwlock rw;
+
+	return lk_user_peek(current, lock, &rw, sizeof(rw)) ? rw.readers >> 3 : 1;
+}
 
 /* How many readers are inside: kernel/locking/rwsem.c, asm-generic/qrwlock.h. */
 static u64 lk_readers(const struct lk_event *ev)
@@ -542,6 +577,9 @@ static u64 lk_readers(const struct lk_event *ev)
 		set = lk_hold_set(lock);
 		for (i = 0; i < LK_WAYS; i++)
 			n += lk_hold_key[set][i] == lock;
+		break;
+	case LK_PTHREAD_RWLOCK:
+		n = lk_user_readers(lock);
 		break;
 	}
 	return n > 0 && n < 1 << 20 ? n : 1;
@@ -583,8 +621,9 @@ static void lk_blame_charge(struct lk_cpu *cpu, struct lk_blame *e, const struct
 			       .tid = by->tid,
 			       .who = by->who };
 
-	/* A lock's internal lock may have its address. */
-	if (until == LK_OVER || until >= now || w.lock != cpu->ev.lock || w.kind != cpu->ev.kind)
+	/* A lock's internal lock may have its address; what a user lock is, is seen by its word. */
+	if (until == LK_OVER || until >= now || w.lock != cpu->ev.lock ||
+	    (w.kind != cpu->ev.kind && !lk_is_user(w.kind)))
 		return;
 	all = now - until;
 	c.ns = min(by->share > 1 ? div64_u64(all, by->share) : all, held);
@@ -605,8 +644,8 @@ static void lk_blame_charge(struct lk_cpu *cpu, struct lk_blame *e, const struct
 /* The entry of an unlock function: `h` ends, NULL where its begin was not seen. */
 static void lk_blame_release(struct lk_cpu *cpu, const struct lk_at *at, struct lk_hold *h, u64 now)
 {
-	unsigned long lock = cpu->ev.lock, far;
-	unsigned int home = lk_blame_home(lock), turn, i;
+	unsigned long lock = cpu->ev.lock, id = lk_blame_id(cpu->ev.kind, lock), far;
+	unsigned int home = lk_blame_home(id), turn, i;
 	struct lk_releaser by = {};
 	struct lk_hold *own = h;
 
@@ -620,7 +659,7 @@ static void lk_blame_release(struct lk_cpu *cpu, const struct lk_at *at, struct 
 		unsigned int set = (home + turn) % LK_BLAME_SETS;
 
 		for (i = 0; far & 1 && i < LK_BLAME_WAYS; i++) {
-			if (likely(READ_ONCE(lk_blame_sets[set].lock[i]) != lock))
+			if (likely(READ_ONCE(lk_blame_sets[set].id[i]) != id))
 				continue;
 			if (!by.known) {
 				by.now = now;
@@ -645,9 +684,10 @@ static void lk_blame_release(struct lk_cpu *cpu, const struct lk_at *at, struct 
 
 /* --- A wait is over ------------------------------------------------------------------------ */
 
-static struct lk_blame *lk_blame_find(const struct lk_event *ev, unsigned long **key)
+/* The present task's that began then. */
+static struct lk_blame *lk_blame_find(unsigned long id, u64 begin_ns, unsigned long **key)
 {
-	unsigned int home = lk_blame_home(ev->lock), turn, i;
+	unsigned int home = lk_blame_home(id), turn, i;
 	unsigned long far = READ_ONCE(lk_blame_sets[home].far) | 1;
 
 	for (turn = 0; far; turn++, far >>= 1) {
@@ -656,9 +696,8 @@ static struct lk_blame *lk_blame_find(const struct lk_event *ev, unsigned long *
 		for (i = 0; far & 1 && i < LK_BLAME_WAYS; i++) {
 			struct lk_blame *e = lk_blame_at(set, i);
 
-			*key = &lk_blame_sets[set].lock[i];
-			if (**key == ev->lock && e->w.task == current &&
-			    e->w.begin_ns == ev->begin_ns)
+			*key = &lk_blame_sets[set].id[i];
+			if (**key == id && e->w.task == current && e->w.begin_ns == begin_ns)
 				return e;
 		}
 	}
@@ -677,6 +716,8 @@ static u64 lk_blame_present(struct lk_cpu *cpu, const struct lk_blame *e, struct
 
 	if (ev->kind == LK_SEM)
 		h = lk_hold_find(ev->lock, ev->lock, LK_WANT_LOCK);
+	else if (lk_is_user(ev->kind))
+		h = lk_blame_user_hold(ev, &task);
 	else if (task)
 		h = lk_hold_find((unsigned long)task, ev->lock, LK_WANT_LOCK);
 	else if (!lk_spins(ev->kind)) /* readers do not tell who they are */
@@ -695,6 +736,16 @@ static u64 lk_blame_present(struct lk_cpu *cpu, const struct lk_blame *e, struct
 	return c->ns;
 }
 
+/* What was taken while it was not known whether the wait is long enough: it is. */
+static void lk_blame_pending(struct lk_cpu *cpu, const struct lk_blame *e)
+{
+	int i, n = min(atomic_read(&e->pending_nr), LK_PENDING);
+
+	for (i = 0; i < n; i++)
+		if (smp_load_acquire(&e->pending[i].ready))
+			lk_blame_record(cpu, &e->w, &e->pending[i]);
+}
+
 static void lk_blame_end(struct lk_cpu *cpu, const struct lk_at *at)
 {
 	const struct lk_event *ev = &cpu->ev;
@@ -702,16 +753,17 @@ static void lk_blame_end(struct lk_cpu *cpu, const struct lk_at *at)
 	struct lk_charge c;
 	struct lk_blame *e;
 	unsigned long *key;
-	int i, n;
 
 	if (!ev->valid)
 		return;
+	if (lk_is_user(ev->kind))
+		lk_blame_user_got(cpu, ev);
 	if (!lk_wanted(cpu, at)) {
 		cpu->counts.filtered++;
 		return;
 	}
 	cpu->counts.seen++;
-	e = lk_blame_find(ev, &key);
+	e = lk_blame_find(lk_blame_id(ev->kind, ev->lock), ev->begin_ns, &key);
 	if (!e) {
 		cpu->counts.uncharged++;
 		return;
@@ -727,16 +779,30 @@ static void lk_blame_end(struct lk_cpu *cpu, const struct lk_at *at)
 	left = now > until ? now - until : 0;
 	if (until > now) /* a release at the very end */
 		cpu->counts.waits_ns += until - now;
-	n = min(atomic_read(&e->pending_nr), LK_PENDING);
-	for (i = 0; i < n; i++)
-		if (smp_load_acquire(&e->pending[i].ready))
-			lk_blame_record(cpu, &e->w, &e->pending[i]);
+	lk_blame_pending(cpu, e);
 	if (left && ev->ret && lk_blame_present(cpu, e, &c, until, now)) {
 		left -= c.ns;
 		lk_blame_record(cpu, &e->w, &c);
 	}
 	lk_blame_nobodys(&c, left);
 	lk_blame_record(cpu, &e->w, &c);
+	smp_store_release(key, 0);
+}
+
+/* It was no wait after all, or its end was not seen: what has been told of it stays. */
+static void lk_blame_none(struct lk_cpu *cpu, const struct lk_wait *w)
+{
+	unsigned long *key;
+	struct lk_blame *e = lk_blame_find(lk_blame_id(w->kind, w->lock), w->begin_ns, &key);
+	u64 until;
+
+	if (!e)
+		return;
+	until = xchg(&e->until, LK_OVER);
+	if (until != LK_OVER && READ_ONCE(e->told)) {
+		cpu->counts.waits_ns += until - e->w.begin_ns;
+		lk_blame_pending(cpu, e);
+	}
 	smp_store_release(key, 0);
 }
 
@@ -760,7 +826,7 @@ static u64 lk_blame_open_ns(void)
 			struct lk_blame *e = lk_blame_at(set, i);
 			u64 until = READ_ONCE(e->until);
 
-			if (!lk_blame_sets[set].lock[i] || until == LK_OVER)
+			if (!lk_blame_sets[set].id[i] || until == LK_OVER)
 				continue;
 			ns += until - e->w.begin_ns;
 			for (k = 0; k < LK_PENDING; k++)
@@ -778,8 +844,8 @@ static u32 lk_function_of(u32 ip)
 	char sym[KSYM_SYMBOL_LEN], *plus;
 	unsigned long offset;
 
-	if (!ip)
-		return 0;
+	if (!ip || lk_is_place(ip)) /* a program's functions are not known */
+		return ip;
 	sprint_symbol(sym, LK_IP(ip));
 	plus = strrchr(sym, '+');
 	if (!plus || sscanf(plus, "+0x%lx/", &offset) != 1)

@@ -37,6 +37,11 @@ static void lk_blame_fresh(const struct lk_hold *h);
 static void lk_blame_release(struct lk_cpu *cpu, const struct lk_at *at, struct lk_hold *h,
 			     u64 now);
 
+/* lk_order.h, where lk_kernel.orders: a lock is asked for, a semaphore let go. */
+static void lk_order_ask(struct lk_cpu *cpu, const struct lk_at *at, struct lk_hold *h, bool entry);
+static void lk_order_up(struct lk_cpu *cpu, const struct lk_hold *of);
+static void lk_order_user(struct lk_cpu *cpu, const struct lk_at *at, struct lk_hold *h);
+
 /*
  * What this recorder's own probes add to each hold: from the end of the
  * handler that sees its begin to the caller, and from the caller to the begin
@@ -360,7 +365,7 @@ static struct lk_hold *lk_recent_new(struct lk_cpu *cpu)
 {
 	unsigned long key = READ_ONCE(cpu->recent_key);
 
-	if (lk_kernel.blames) /* what a task does is kept with its holds in the table */
+	if (lk_kernel.in_table)
 		return lk_hold_new(cpu, (unsigned long)current);
 	if (unlikely(key) && cmpxchg(&cpu->recent_key, key, 0) == key)
 		*lk_hold_new(cpu, key) = cpu->recent;
@@ -394,7 +399,7 @@ static noinline struct lk_hold *lk_held_elsewhere(struct lk_cpu *cpu, unsigned l
 	struct lk_hold *h = lk_hold_find(key, lock, want);
 	unsigned int i;
 
-	for (i = 0; !h && !lk_kernel.blames && i < lk_nr_cpus; i++) {
+	for (i = 0; !h && !lk_kernel.in_table && i < lk_nr_cpus; i++) {
 		struct lk_cpu *other = lk_cpus[i];
 
 		if (other && READ_ONCE(other->recent_key) == key)
@@ -440,7 +445,7 @@ static struct lk_hold *lk_hold_foreign(struct lk_cpu *cpu, unsigned long lock, u
 		if (*key && h->lock == lock && h->mode == mode &&
 		    (!found || h->start_ns < found->start_ns))
 			found = h;
-	for (i = 0; !lk_kernel.blames && i < lk_nr_cpus; i++) {
+	for (i = 0; !lk_kernel.in_table && i < lk_nr_cpus; i++) {
 		struct lk_cpu *other = lk_cpus[i];
 		unsigned long holder = other ? READ_ONCE(other->recent_key) : 0;
 
@@ -466,6 +471,7 @@ static inline void lk_hold_fill(struct lk_hold *h, unsigned long lock, unsigned 
 	h->wait_ns = h->spin_ns = h->block_ns = 0;
 	h->ip = ip;
 	h->stack = 0;
+	h->user_name = 0;
 	h->kind = kind;
 	h->mode = mode;
 	h->level = 0;
@@ -582,6 +588,8 @@ static __always_inline struct lk_hold *lk_ask(struct lk_cpu *cpu, const struct l
 		cpu->ev.at_entry = 1;
 		h->stack = lk_kernel.stacks(cpu, at);
 	}
+	if (h && lk_kernel.orders)
+		lk_order_ask(cpu, at, h, true);
 	if (h)
 		h->start_ns = lk_now_ns();
 	return h;
@@ -795,7 +803,7 @@ static struct lk_hold *lk_hold_to_lock(struct lk_cpu *cpu, struct lk_hold *h)
 	struct lk_hold *to = lk_hold_new(cpu, h->lock);
 
 	*to = *h;
-	if (lk_kernel.blames) /* what its task does is kept there, until the release */
+	if (lk_kernel.in_table) /* what its task does, or holds, is kept there, until the release */
 		h->got = 1;
 	else
 		lk_hold_drop(cpu, h);
@@ -892,11 +900,13 @@ static inline u64 lk_own_ns(const struct lk_hold *h)
 static __always_inline void lk_ended(struct lk_cpu *cpu, const struct lk_hold *h, u64 now)
 {
 	struct lk_event *ev = &cpu->ev;
-	u64 raw = now > h->start_ns ? now - h->start_ns : 0, own = lk_own_ns(h);
+	u64 raw = now > h->start_ns ? now - h->start_ns : 0;
+	u64 own = lk_is_user(h->kind) ? 0 : lk_own_ns(h);
 
 	ev->hold.raw_ns = raw;
 	ev->hold.ip = h->ip;
 	ev->hold.stack = h->stack;
+	ev->hold.user_name = h->user_name;
 	ev->hold.tid = h->tid;
 	ev->hold.contended = h->contended;
 	ev->hold.mode = h->mode;
@@ -970,6 +980,8 @@ static __always_inline int lk_leave_lock(const struct lk_at *at, unsigned long l
 				lk_own_ended(ev, h, now);
 			if (lk_kernel.blames)
 				lk_blame_release(cpu, at, h, now);
+			if (kind == LK_SEM && lk_kernel.orders)
+				lk_order_up(cpu, h);
 			lk_hold_drop(cpu, h);
 			return ev->valid;
 		}
@@ -1099,6 +1111,8 @@ static int lk_site_got(const struct lk_at *at, unsigned long lock, unsigned int 
 	lk_recent_ready(cpu, h);
 	if (lk_kernel.stacks)
 		h->stack = lk_kernel.stacks(cpu, at);
+	if (lk_kernel.orders)
+		lk_order_ask(cpu, at, h, false);
 	h->start_ns = lk_now_ns();
 	return 1;
 }

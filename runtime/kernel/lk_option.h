@@ -9,6 +9,7 @@
 #include "lk_base.h"
 #include "lk_record.h"
 #include "lk_blame.h"
+#include "lk_order.h"
 
 static char lk_problem[480];
 
@@ -20,7 +21,7 @@ static char lk_problem[480];
 
 static const char *const lk_by_word[] = { "name", "lock",    "caller", "stack",
 					  "task", "process", "cgroup" };
-static const char *const lk_format_word[] = { "table", "tsv", "folded", "json" };
+static const char *const lk_format_word[] = { "table", "tsv", "folded", "json", "dot" };
 
 static int lk_word(const char *value, size_t len, const char *const *words, int n)
 {
@@ -45,6 +46,7 @@ static bool lk_number(const char *option, const char *value, u64 lo, u64 hi, u64
 static bool lk_opt_by(const char *value)
 {
 	int i = *value ? lk_word(value, strlen(value), lk_by_word, ARRAY_SIZE(lk_by_word)) :
+		lk_opt.report == LK_CHAIN  ? LK_BY_NAME :
 		lk_opt.format == LK_FOLDED ? LK_BY_STACK :
 		lk_opt.report == LK_BLAME  ? LK_BY_CALLER :
 					     LK_BY_NAME;
@@ -53,7 +55,9 @@ static bool lk_opt_by(const char *value)
 		return LK_BAD(
 			"by=%s: one of name, lock, caller, stack, task, process, cgroup is wanted",
 			value);
-	if (lk_opt.format == LK_FOLDED && i != LK_BY_STACK)
+	if (lk_opt.report == LK_CHAIN && i != LK_BY_NAME && i != LK_BY_TASK)
+		return LK_BAD("by=%s: one of name, task is wanted", value);
+	if (lk_opt.format == LK_FOLDED && i != LK_BY_STACK && lk_opt.report != LK_CHAIN)
 		return LK_BAD("by=%s: format=folded is made of stacks, so by=stack is wanted",
 			      value);
 	lk_opt.by = i;
@@ -64,9 +68,14 @@ static bool lk_opt_format(const char *value)
 {
 	int i = *value ? lk_word(value, strlen(value), lk_format_word, ARRAY_SIZE(lk_format_word)) :
 			 LK_TABLE;
+	bool chains = lk_opt.report == LK_CHAIN, orders = lk_opt.report == LK_ORDER;
 
-	if (i < 0)
-		return LK_BAD("format=%s: one of table, tsv, folded, json is wanted", value);
+	/* Graphs have no flames, rows are no graph; chains are both. */
+	if (i < 0 || (i == LK_FOLDED && orders) || (i == LK_DOT && !orders && !chains))
+		return LK_BAD("format=%s: one of table, tsv, %s is wanted", value,
+			      chains ? "folded, json, dot" :
+			      orders ? "json, dot" :
+				       "folded, json");
 	lk_opt.format = i;
 	return true;
 }
@@ -82,7 +91,7 @@ static bool lk_opt_kinds(const char *value)
 
 		if (i < 0 || (p[len] && !p[len + 1]))
 			return LK_BAD(
-				"kinds=%s: a list of spin, rwlock, mutex, rwsem, sem, rtmutex, percpu_rwsem, rqspinlock with commas or dots between is wanted",
+				"kinds=%s: a list of spin, rwlock, mutex, rwsem, sem, rtmutex, percpu_rwsem, rqspinlock, futex, pthread_mutex, pthread_rwlock with commas or dots between is wanted",
 				value);
 		lk_opt.kinds |= 1u << i;
 		p += len + !!p[len];
@@ -154,7 +163,7 @@ static bool lk_opt_only(const char *value)
 	}
 	if (strlen(value) >= sizeof(lk_opt.only_name))
 		return LK_BAD("only=%.40s...: the name is too long", value);
-	if (lk_names_have(value))
+	if (lk_names_have(value) || lk_user_names_have(value) || strstr(value, "+0x"))
 		strscpy(lk_opt.only_name, value, sizeof(lk_opt.only_name));
 	for (i = 0; i < lk_percpu_nr; i++)
 		if (!strcmp(lk_percpu_syms[i].name, value)) {
@@ -281,14 +290,18 @@ static bool lk_cpus_alloc(void)
 /* The tables of the recorder. */
 static bool lk_tables_alloc(void)
 {
-	unsigned int cpu, i, tables = lk_opt.interval_s ? 2 : 1;
+	unsigned int cpu, i, tables = lk_opt.report == LK_ORDER ? 0 : lk_opt.interval_s ? 2 : 1;
 
 	for (cpu = 0; cpu < lk_nr_cpus; cpu++)
 		for (i = 0; lk_cpus[cpu] && i < tables; i++)
 			if (!lk_table_alloc(&lk_cpus[cpu]->table[i]))
 				return false;
-	return (lk_opt.by != LK_BY_STACK && lk_opt.report != LK_HOLD) || lk_stacks_alloc();
+	return (lk_opt.by != LK_BY_STACK && lk_opt.report != LK_HOLD && lk_opt.report != LK_CHAIN &&
+		lk_opt.report != LK_ORDER) ||
+	       lk_stacks_alloc();
 }
+
+static bool lk_order_tables(void);
 
 /* 0, or lk_problem says what is wrong and what is allowed. */
 static int lk_start(enum lk_report_kind report, const char *by, const char *top, const char *min_us,
@@ -312,13 +325,30 @@ static int lk_start(enum lk_report_kind report, const char *by, const char *top,
 	    !lk_number("hist", hist, 0, 1, &n_hist) || !lk_opt_pid(pid))
 		return -1;
 	lk_opt.top = n_top;
+	lk_opt.user = report == LK_CHAIN ||
+		      (*kinds ? lk_opt.kinds & LK_USER_KINDS : lk_opt.pid != 0);
+	if (report != LK_CONTEND && report != LK_CHAIN && *kinds && lk_opt.user &&
+	    !lk_kernel.tracks_user) {
+		LK_BAD("kinds=%s: that locks of user space are taken and let go is seen by probes in the C library, which this script has not got: for lockhold, lockblame and lockorder put the word user behind the script's name",
+		       kinds);
+		return -1;
+	}
 	lk_opt.min_ns = n_min * 1000;
 	lk_opt.interval_s = n_interval;
 	lk_opt.hist = n_hist;
 	lk_opt.addresses = lk_may_see_addresses();
-	if (!lk_tables_alloc() || (report == LK_BLAME && !lk_blame_alloc())) {
-		LK_BAD("no memory for the records of %u CPUs: make the tables smaller with -DLOCKTAP_RECORDS=N (now %d) or -DLOCKTAP_STACKS=N (now %d)",
-		       num_online_cpus(), LOCKTAP_RECORDS, LOCKTAP_STACKS);
+	if (!lk_tables_alloc() || (report == LK_BLAME && !lk_blame_alloc()) ||
+	    (report == LK_CHAIN && !lk_chain_alloc()) ||
+	    (report == LK_ORDER && !lk_order_tables())) {
+		if (report == LK_ORDER)
+			LK_BAD("no memory for the orders: make the tables smaller with -DLOCKTAP_ORDERS=N (now %d), -DLOCKTAP_PAIRS=N (now %d) or -DLOCKTAP_STACKS=N (now %d)",
+			       LOCKTAP_ORDERS, LOCKTAP_PAIRS, LOCKTAP_STACKS);
+		else if (report == LK_CHAIN)
+			LK_BAD("no memory for the chains: make the tables smaller with -DLOCKTAP_CHAINS=N (now %d), -DLOCKTAP_WAITS=N (now %d) or -DLOCKTAP_STACKS=N (now %d)",
+			       LOCKTAP_CHAINS, LOCKTAP_WAITS, LOCKTAP_STACKS);
+		else
+			LK_BAD("no memory for the records of %u CPUs: make the tables smaller with -DLOCKTAP_RECORDS=N (now %d) or -DLOCKTAP_STACKS=N (now %d)",
+			       num_online_cpus(), LOCKTAP_RECORDS, LOCKTAP_STACKS);
 		return -1;
 	}
 	if (report == LK_HOLD && lk_opt.by == LK_BY_STACK)
@@ -329,6 +359,9 @@ static int lk_start(enum lk_report_kind report, const char *by, const char *top,
 				  report == LK_CONTEND && lk_opt.kinds == ~0u ? LK_END :
 										LK_NONE;
 	lk_kernel.blames = report == LK_BLAME;
+	lk_kernel.chains = report == LK_CHAIN;
+	lk_kernel.orders = report == LK_ORDER;
+	lk_kernel.in_table = lk_kernel.blames || lk_kernel.orders;
 	lk_opt.start_ns = lk_now_ns();
 	lk_opt.started = true;
 	return 0;

@@ -10,6 +10,7 @@
 #include "lk_frame.h"
 #include "lk_wait.h"
 #include "lk_hold.h"
+#include "lk_user.h"
 #include "lk_names.h"
 
 /* What a record's `name` holds. */
@@ -18,6 +19,7 @@ enum lk_name {
 	LK_NAME_PERCPU, /* an offset in the static per-CPU area */
 	LK_NAME_CALLER, /* the caller: the lock is in allocated memory */
 	LK_NAME_TEXT, /* once a report is made: a hash of the NAME */
+	LK_NAME_USER, /* a place in a program, lk_user.h; of chains and orders */
 };
 
 /* Who made others wait: total_ns is their time, of which it was ... */
@@ -57,6 +59,7 @@ struct lk_rec {
 	unsigned long caller;
 	s32 owner; /* who held the lock */
 	u32 max_stack;
+	u32 user_name; /* of a user lock: the place that names it */
 	char owner_comm[TASK_COMM_LEN];
 
 	char comm[TASK_COMM_LEN]; /* by task, process, cgroup */
@@ -154,8 +157,13 @@ static u32 lk_seen_ips(const struct lk_seen *s, u32 *ips)
 /* Number of the present stack, from 1; 0 when the table is full. */
 static u32 lk_stack_id(struct lk_cpu *cpu, const struct lk_at *at, unsigned long *caller)
 {
-	struct lk_seen *s = lk_seen(cpu, at);
+	struct lk_seen *s;
 
+	if (lk_is_user(cpu->ev.kind)) { /* the kernel's part of it says nothing */
+		*caller = LK_IP(cpu->ev.ip);
+		return lk_stack_number(cpu, &cpu->ev.ip, 1);
+	}
+	s = lk_seen(cpu, at);
 	if (likely(s)) {
 		*caller = LK_IP(s->caller);
 		if (unlikely(!s->id))
@@ -215,6 +223,8 @@ static const char *lk_event_name(struct lk_cpu *cpu, const struct lk_at *at)
 	const char *taken = NULL;
 	u64 name;
 
+	if (lk_is_user(cpu->ev.kind))
+		return lk_user_place_name(cpu->ev.user_name);
 	switch (lk_name_of(cpu->ev.lock, &name)) {
 	case LK_NAME_STATIC:
 		return lk_fixed_name(name);
@@ -240,6 +250,12 @@ static bool lk_is_only(struct lk_cpu *cpu, const struct lk_at *at)
 	if (!lk_opt.only_name[0])
 		return false;
 	name = lk_event_name(cpu, at);
+	if (!name && lk_is_user(cpu->ev.kind)) {
+		char text[sizeof(lk_opt.only_name)];
+
+		lk_user_place_text(cpu->ev.user_name, text, sizeof(text));
+		return !strcmp(text, lk_opt.only_name);
+	}
 	return name && lk_same_name(name, lk_opt.only_name);
 }
 
@@ -345,6 +361,7 @@ static void lk_rec_add_wait(struct lk_cpu *cpu, const struct lk_at *at, struct l
 	if (wait > r->max_ns || r->count == 1) {
 		r->max_ns = wait;
 		r->lock = ev->lock;
+		r->user_name = ev->user_name;
 		r->owner = ev->owner;
 		lk_tid_comm(ev->owner, r->owner_comm);
 		r->caller = caller ? caller : lk_caller(cpu, at);
@@ -364,6 +381,7 @@ static void lk_rec_add_hold(struct lk_cpu *cpu, const struct lk_at *at, struct l
 
 		r->max_ns = ev->hold_ns;
 		r->lock = ev->lock;
+		r->user_name = ev->user_name;
 		r->owner = ev->hold.tid;
 		lk_tid_comm(ev->hold.tid, r->owner_comm);
 		r->caller = LK_IP(ev->hold.ip);
@@ -375,6 +393,7 @@ static void lk_rec_add_tryfail(struct lk_cpu *cpu, const struct lk_at *at, struc
 {
 	if (!r->tryfail++ && !r->count) {
 		r->lock = cpu->ev.lock;
+		r->user_name = cpu->ev.user_name;
 		r->caller = lk_caller(cpu, at);
 	}
 }
@@ -383,8 +402,9 @@ static void lk_rec_add_tryfail(struct lk_cpu *cpu, const struct lk_at *at, struc
 static inline u64 lk_rec_by(struct lk_cpu *cpu, const struct lk_at *at, unsigned long *caller)
 {
 	switch (lk_opt.by) {
-	case LK_BY_LOCK:
-		return cpu->ev.lock;
+	case LK_BY_LOCK: /* two programs may have one at the same address */
+		return lk_is_user(cpu->ev.kind) ? lk_mix((unsigned long)current->mm, cpu->ev.lock) :
+						  cpu->ev.lock;
 	case LK_BY_CALLER:
 		return *caller = lk_caller(cpu, at);
 	case LK_BY_STACK:
@@ -431,8 +451,12 @@ static noinline struct lk_rec *lk_rec_look(struct lk_cpu *cpu, const struct lk_a
 	u8 event = lk_opt.events ? lk_stat_event(&cpu->ev) : 0;
 	bool says_all = true;
 
-	key.name_is = lk_name_of(cpu->ev.lock, &key.name);
-	if (key.name_is == LK_NAME_CALLER) {
+	key.name_is = lk_is_user(cpu->ev.kind) ? LK_NAME_CALLER :
+						 lk_name_of(cpu->ev.lock, &key.name);
+	if (lk_is_user(cpu->ev.kind)) {
+		says_all = lk_opt.by == LK_BY_LOCK || lk_opt.by == LK_BY_CALLER;
+		key.name = lk_opt.by == LK_BY_LOCK ? 0 : cpu->ev.user_name;
+	} else if (key.name_is == LK_NAME_CALLER) {
 		says_all = lk_opt.by == LK_BY_LOCK || lk_opt.by == LK_BY_CALLER ||
 			   (lk_opt.by == LK_BY_STACK && by);
 		if (lk_opt.by == LK_BY_LOCK)
@@ -533,6 +557,7 @@ static inline struct lk_rec *lk_rec_last(struct lk_cpu *cpu, u32 turn, u64 by)
 
 static void lk_stat_trace(struct lk_cpu *cpu, const struct lk_at *at);
 static void lk_blame_event(struct lk_cpu *cpu, const struct lk_at *at);
+static void lk_chain_event(struct lk_cpu *cpu, const struct lk_at *at);
 
 static noinline void lk_record_any(struct lk_cpu *cpu, const struct lk_at *at)
 {
@@ -543,6 +568,10 @@ static noinline void lk_record_any(struct lk_cpu *cpu, const struct lk_at *at)
 
 	if (lk_opt.report == LK_BLAME) {
 		lk_blame_event(cpu, at);
+		return;
+	}
+	if (lk_opt.report == LK_CHAIN) {
+		lk_chain_event(cpu, at);
 		return;
 	}
 	if (cpu->ev.op == LK_RELEASE && cpu->ev.hold.seen) /* it belongs to where it was taken */

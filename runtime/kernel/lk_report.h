@@ -5,11 +5,14 @@
 #ifndef LK_REPORT_H
 #define LK_REPORT_H
 
+#include "lk_guard_loss.h"
 #include "lk_rows.h"
 #include "lk_report_contend.h"
 #include "lk_report_hold.h"
 #include "lk_report_stat.h"
 #include "lk_report_blame.h"
+#include "lk_report_chain.h"
+#include "lk_report_order.h"
 
 static u32 lk_reports;
 static bool lk_finished;
@@ -52,12 +55,12 @@ static const struct {
 static bool lk_tells_waits(void)
 {
 	return lk_opt.report == LK_CONTEND || lk_opt.report == LK_BLAME ||
-	       lk_opt.events & LK_EV_WAITS;
+	       lk_opt.report == LK_CHAIN || lk_opt.events & LK_EV_WAITS;
 }
 
 static bool lk_tells_holds(void)
 {
-	return lk_opt.report == LK_HOLD || lk_opt.report == LK_BLAME ||
+	return lk_opt.report == LK_HOLD || lk_opt.report == LK_BLAME || lk_opt.report == LK_ORDER ||
 	       (lk_opt.events && lk_stat_wants_holds());
 }
 
@@ -73,7 +76,7 @@ static u32 lk_blind(void)
 		else if (!lk_kernel.sees_pending)
 			blind |= 1u << 1;
 	}
-	if (lk_tells_holds() && lk_kernel.tracks &&
+	if (lk_tells_holds() && lk_kernel.tracks && lk_opt.report != LK_ORDER &&
 	    (!lk_kernel.sees_pending || lk_kernel.virt_spin))
 		blind |= 1u << 6;
 	if (!lk_kernel.sees_rwsem && (lk_kernel.tracks || lk_tells_waits()))
@@ -85,7 +88,7 @@ static u32 lk_blind(void)
 	if (lk_tells_holds() && lk_kernel.tracks &&
 	    !(lk_kernel.sees_percpu_readers && lk_kernel.sees_places))
 		blind |= 1u << 7;
-	if (lk_opt.report == LK_HOLD && !lk_kernel.tracks)
+	if (lk_opt.report == LK_HOLD && !lk_kernel.tracks && !lk_kernel.tracks_user)
 		blind |= 1u << 9;
 	if (lk_tells_holds() && lk_kernel.tracks && lk_kernel.no_spin_release)
 		blind |= 1u << 8;
@@ -117,10 +120,12 @@ static void lk_print_blind(bool text)
 static void lk_report_loss(void)
 {
 	struct lk_counts s;
-	struct lk_loss loss[32];
+	struct lk_loss loss[40];
 	bool waits = lk_tells_waits(), holds = lk_tells_holds();
+	bool orders = lk_opt.report == LK_ORDER;
 	unsigned int n = 0, i;
 	const char *sep = "";
+	u64 reads, aborts;
 
 	lk_counts_sum(&s);
 #define LK_LOSS(k, v, t) (loss[n++] = (struct lk_loss){ .key = k, .value = v, .text = t })
@@ -128,7 +133,10 @@ static void lk_report_loss(void)
 	LK_LOSS("recorded", s.recorded, NULL);
 	LK_LOSS("brief", s.brief, "shorter than min_us");
 	LK_LOSS("filtered", s.filtered, "filtered out");
-	LK_LOSS("full", s.full, "lost, record table full (-DLOCKTAP_RECORDS=N)");
+	LK_LOSS("full", s.full,
+		orders			  ? "lost, table of orders full (-DLOCKTAP_ORDERS=N)" :
+		lk_opt.report == LK_CHAIN ? "lost, table of chains full (-DLOCKTAP_CHAINS=N)" :
+					    "lost, record table full (-DLOCKTAP_RECORDS=N)");
 	if (waits)
 		LK_LOSS("waits_full", s.waits_full,
 			"lost, too many waits at once (-DLOCKTAP_WAITS=N)");
@@ -141,6 +149,7 @@ static void lk_report_loss(void)
 		LK_LOSS("open", lk_open_waits(), "waits not over yet");
 		LK_LOSS("inner", s.inner,
 			"waits on a lock's own internal lock, part of the outer wait");
+		LK_LOSS("idle", s.idle, "sleeps in user space for something that is no lock");
 		LK_LOSS("untimed", s.entries > s.queued ? s.entries - s.queued : 0,
 			"waits not timed");
 	}
@@ -157,6 +166,15 @@ static void lk_report_loss(void)
 		LK_LOSS("own_ns",
 			lk_own.way[LK_BY_ENTRY].before_ns + lk_own.way[LK_BY_ENTRY].after_ns, NULL);
 	}
+	if (orders) {
+		LK_LOSS("deep_holds", s.orders_deep, "left out, too many locks held at a time");
+		LK_LOSS("unproven", s.orders_unproven,
+			"left out, the first lock was not held by what it says itself");
+		LK_LOSS("pairs_full", s.pairs_full,
+			"of which the two locks were forgotten (-DLOCKTAP_PAIRS=N)");
+		LK_LOSS("names_full", lk_graph.lost, "locks without a place (-DLOCKTAP_ORDERS=N)");
+		LK_LOSS("cut", lk_graph.cut, "search for circles cut short");
+	}
 	if (lk_opt.report == LK_BLAME) {
 		LK_LOSS("uncharged", s.uncharged,
 			"waits not charged, too many at once (-DLOCKTAP_WAITS=N)");
@@ -165,11 +183,25 @@ static void lk_report_loss(void)
 		LK_LOSS("handed_ns", s.handed_ns, NULL);
 		LK_LOSS("full_ns", s.full_ns, NULL);
 	}
+	if (lk_opt.report == LK_CHAIN) {
+		LK_LOSS("waits_ns", s.waits_ns, NULL);
+		LK_LOSS("full_ns", s.full_ns, NULL);
+		LK_LOSS("holders_full_ns", lk_chain.holders_full,
+			"ns behind holders not told, table full (-DLOCKTAP_CHAINS=N)");
+		LK_LOSS("late", lk_chain.late, "links made anew by the timer only");
+		LK_LOSS("cycles_full", lk_chain.cycles_full, "deadlocks not kept, too many");
+		LK_LOSS("edges_full", lk_edges_lost, "waits of this moment not told, too many");
+	}
 	LK_LOSS("tryfail", s.tryfails, NULL);
 	if (lk_kernel.tells_tries)
 		LK_LOSS("tries_blind", lk_tries_blind(),
 			"trylocks of spinlocks and rwlocks in the source that cannot be probed");
 	LK_LOSS("unarmed", lk_sites_unarmed, "places of the chosen locks that cannot be probed");
+	if (lk_guard_sum) {
+		lk_guard_sum(&reads, &aborts);
+		LK_LOSS("guard_reads", reads, NULL);
+		LK_LOSS("guard_aborts", aborts, "guarded reads given up");
+	}
 #undef LK_LOSS
 	switch (lk_opt.format) {
 	case LK_JSON:
@@ -183,6 +215,7 @@ static void lk_report_loss(void)
 	case LK_TABLE:
 		lk_print("loss: %llu %s seen, %llu recorded", s.seen,
 			 lk_opt.report == LK_STAT ? "events" :
+			 orders			  ? "orders" :
 			 holds			  ? "holds" :
 						    "waits",
 			 s.recorded);
@@ -192,7 +225,7 @@ static void lk_report_loss(void)
 		lk_print_blind(true);
 		lk_print("\n");
 		break;
-	default:
+	default: /* in DOT it is a comment */
 		lk_print("#loss ");
 		for (i = 0; i < n; i++, sep = " ")
 			lk_print("%s%s=%llu", sep, loss[i].key, loss[i].value);
@@ -214,6 +247,10 @@ static void lk_report_rows(struct list_head *rows, u64 elapsed_ns)
 		lk_report_blame(rows, elapsed_ns);
 		return;
 	}
+	if (lk_opt.report == LK_ORDER) {
+		lk_report_order(elapsed_ns);
+		return;
+	}
 	switch (lk_opt.format) {
 	case LK_TABLE:
 		(holds ? lk_hold_table : lk_report_table)(rows, elapsed_ns);
@@ -227,6 +264,8 @@ static void lk_report_rows(struct list_head *rows, u64 elapsed_ns)
 	case LK_JSON:
 		(holds ? lk_hold_json : lk_report_json)(rows, elapsed_ns);
 		break;
+	case LK_DOT: /* of other reports */
+		break;
 	}
 }
 
@@ -238,7 +277,7 @@ static void lk_report(bool last)
 {
 	struct list_head rows;
 	u64 now = lk_now_ns();
-	bool masked = irqs_disabled();
+	bool masked = irqs_disabled(), claimed = false;
 	u32 which;
 
 	if (!lk_opt.started || lk_finished)
@@ -247,12 +286,21 @@ static void lk_report(bool last)
 	which = lk_flip();
 	if (last && !in_interrupt() && masked)
 		local_irq_enable();
-	lk_merge(which, &rows);
+	if (lk_opt.report == LK_CHAIN)
+		claimed = lk_chain_claim();
+	lk_codes_clear(); /* modules come and go */
+	if (lk_opt.report != LK_CHAIN)
+		lk_merge(which, &rows);
 	if (lk_reports++ && lk_opt.format != LK_JSON)
 		lk_print("\n");
-	lk_report_rows(&rows, now - lk_opt.start_ns);
+	if (lk_opt.report == LK_CHAIN)
+		lk_report_chain(now - lk_opt.start_ns, now, last);
+	else
+		lk_report_rows(&rows, now - lk_opt.start_ns);
 	lk_report_loss();
 	lk_flush();
+	if (claimed)
+		lk_chain_release();
 	lk_opt.start_ns = now;
 	if (lk_opt.interval_s) {
 		unsigned int cpu;

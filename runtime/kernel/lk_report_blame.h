@@ -25,27 +25,12 @@ static u64 lk_blame_run_ns(const struct lk_rec *r)
 static void lk_other_name(const struct lk_rec *r, char *buf, size_t size)
 {
 	const struct lk_rec_blame *b = &r->blame;
-	const char *text = NULL;
 
 	if (!b->other_ns) {
 		strscpy(buf, "-", size);
 		return;
 	}
-	switch (b->other_is) {
-	case LK_NAME_STATIC:
-		text = lk_fixed_name(b->other);
-		break;
-	case LK_NAME_PERCPU:
-		text = lk_percpu_name(b->other);
-		break;
-	case LK_NAME_CALLER:
-		text = lk_site_name(b->other);
-		break;
-	}
-	if (text)
-		strscpy(buf, text, size);
-	else
-		lk_lock_name(b->other_is, b->other, buf, size);
+	lk_key_name(b->other_is, b->other, buf, size);
 }
 
 /* Who made others wait: a function, or the task and the like that rows are by. */
@@ -66,7 +51,23 @@ static void lk_blame_stack(u32 id, bool outermost_first, const char *before, con
 		lk_print_stack(id, outermost_first, before, after);
 }
 
-static void lk_blame_row(const struct lk_rec *r, u64 all_ns)
+/* The names of user locks' kinds are longer than those of the kernel's. */
+static int lk_blame_kind_width(struct list_head *rows)
+{
+	int width = 12;
+	char kind[24];
+	struct lk_rec *r;
+	u32 n = 0;
+
+	list_for_each_entry(r, rows, order) {
+		if (n++ >= lk_opt.top)
+			break;
+		width = max_t(int, width, strlen(lk_kind_text(r, kind, sizeof(kind))));
+	}
+	return width;
+}
+
+static void lk_blame_row(const struct lk_rec *r, int width, u64 all_ns)
 {
 	char total[24], kind[24], name[LK_TEXT], holder[LK_TEXT], owner[40];
 	char waiter[LK_TEXT], other[LK_TEXT];
@@ -84,8 +85,8 @@ static void lk_blame_row(const struct lk_rec *r, u64 all_ns)
 		lk_who_text(r, owner, sizeof(owner));
 	else
 		lk_owner_text(r, owner, sizeof(owner), 24);
-	lk_print("%6s %7llu %3u.%u%% %-12s ", lk_time_text(r->total_ns, total, sizeof(total)),
-		 r->count, share / 10, share % 10, lk_kind_text(r, kind, sizeof(kind)));
+	lk_print("%6s %7llu %3u.%u%% %-*s ", lk_time_text(r->total_ns, total, sizeof(total)),
+		 r->count, share / 10, share % 10, width, lk_kind_text(r, kind, sizeof(kind)));
 	for (i = 0; i < 4; i++)
 		if (handed)
 			lk_print("%5s ", "-");
@@ -94,7 +95,8 @@ static void lk_blame_row(const struct lk_rec *r, u64 all_ns)
 	if (handed)
 		lk_print("%.40s\n", holder);
 	else
-		lk_print("%.*s %s\n", max(1, (int)(LK_WIDTH - 60 - strlen(owner))), holder, owner);
+		lk_print("%.*s %s\n", max(1, (int)(LK_WIDTH - 48 - width - strlen(owner))), holder,
+			 owner);
 	lk_print("%22s kept from %.24s: %.41s\n", "", name, waiter);
 	if (r->blame.other_ns)
 		lk_print("%22s waits for %s %.41s\n", "", lk_kind_name[r->blame.other_kind], other);
@@ -112,6 +114,7 @@ static void lk_blame_table(struct list_head *rows, u64 elapsed_ns)
 {
 	u64 all_ns = 0, handed_ns = 0;
 	char time[24], sum[24], handed[24];
+	int width = lk_blame_kind_width(rows);
 	u32 n = 0, total = 0;
 	struct lk_rec *r;
 
@@ -124,12 +127,12 @@ static void lk_blame_table(struct list_head *rows, u64 elapsed_ns)
 		 lk_time_text(all_ns, sum, sizeof(sum)),
 		 lk_time_text(elapsed_ns, time, sizeof(time)),
 		 lk_time_text(handed_ns, handed, sizeof(handed)));
-	lk_print("%6s %7s %6s %-12s %5s %5s %5s %5s %s\n", "TOTAL", "WAITS", "SHARE", "KIND", "RUN",
-		 "READY", "SLEEP", "LOCK", "HOLDER, TASK");
+	lk_print("%6s %7s %6s %-*s %5s %5s %5s %5s %s\n", "TOTAL", "WAITS", "SHARE", width, "KIND",
+		 "RUN", "READY", "SLEEP", "LOCK", "HOLDER, TASK");
 	list_for_each_entry(r, rows, order) {
 		if (n++ >= lk_opt.top)
 			break;
-		lk_blame_row(r, all_ns);
+		lk_blame_row(r, width, all_ns);
 	}
 	if (total > lk_opt.top)
 		lk_print("(%u more rows: -G top=%u shows them)\n", total - lk_opt.top, total);
@@ -258,6 +261,8 @@ static void lk_report_blame(struct list_head *rows, u64 elapsed_ns)
 		break;
 	case LK_JSON:
 		lk_blame_json(rows, elapsed_ns);
+		break;
+	case LK_DOT: /* of other reports */
 		break;
 	}
 }

@@ -55,22 +55,17 @@ static const char *lk_address_text(unsigned long addr, char *buf, size_t size)
 	return buf;
 }
 
-/* function+0xoffset [module] of a return address; without the offset for tables. */
-static const char *lk_code_text(unsigned long ip, bool offset, char *buf, size_t size)
+static void lk_code_look(unsigned long ip, bool offset, char *buf, size_t size)
 {
 	char sym[KSYM_SYMBOL_LEN], *slash, *plus, *mod;
 
 	touch_nmi_watchdog(); /* a long report is made with interrupts masked */
-	if (!ip) {
-		strscpy(buf, "?", size);
-		return buf;
-	}
 	sprint_symbol(sym, ip);
 	plus = strchr(sym, '+');
 	slash = strchr(sym, '/');
 	if (!plus || !slash) { /* a raw address: not for everybody's eyes */
 		strscpy(buf, "?", size);
-		return buf;
+		return;
 	}
 	mod = strchr(slash, '[');
 	*slash = '\0';
@@ -79,6 +74,51 @@ static const char *lk_code_text(unsigned long ip, bool offset, char *buf, size_t
 	if (mod && strlen(sym) + 1 + strlen(mod) >= size) /* the function's name comes first */
 		mod = NULL;
 	scnprintf(buf, size, "%s%s%s", sym, mod ? " " : "", mod ? mod : "");
+}
+
+/*
+ * What has been looked up in this report: a module's symbols are searched one by
+ * one, and a report with stacks asks for the same ones again and again.
+ */
+#define LK_CODE_TEXTS 1024
+#define LK_CODE_TEXT_MAX 104
+
+static struct lk_code {
+	unsigned long ip; /* 0: nothing here */
+	char text[2][LK_CODE_TEXT_MAX]; /* without the offset, and with it */
+} lk_codes[LK_CODE_TEXTS];
+
+static void lk_codes_clear(void)
+{
+	unsigned int i;
+
+	for (i = 0; i < LK_CODE_TEXTS; i++)
+		lk_codes[i].ip = 0;
+}
+
+/* function+0xoffset [module] of a return address; without the offset for tables. */
+static const char *lk_code_text(unsigned long ip, bool offset, char *buf, size_t size)
+{
+	struct lk_code *c = &lk_codes[hash_long(ip, ilog2(LK_CODE_TEXTS))];
+
+	if (!ip) {
+		strscpy(buf, "?", size);
+		return buf;
+	}
+	if (lk_is_place(ip)) {
+		lk_user_place_text(ip, buf, size);
+		return buf;
+	}
+	if (size < LK_CODE_TEXT_MAX) { /* cut in its own way */
+		lk_code_look(ip, offset, buf, size);
+		return buf;
+	}
+	if (c->ip != ip) {
+		lk_code_look(ip, false, c->text[0], LK_CODE_TEXT_MAX);
+		lk_code_look(ip, true, c->text[1], LK_CODE_TEXT_MAX);
+		c->ip = ip;
+	}
+	strscpy(buf, c->text[offset], size);
 	return buf;
 }
 
@@ -129,10 +169,34 @@ static void lk_lock_name(enum lk_name is, u64 name, char *buf, size_t size)
 	strscpy(buf, sym, size);
 }
 
+/* The lock's NAME; of one in allocated memory by the caller that waits for it. */
+static void lk_key_name(enum lk_name is, u64 name, char *buf, size_t size)
+{
+	const char *text = is == LK_NAME_STATIC ? lk_fixed_name(name) :
+			   is == LK_NAME_PERCPU ? lk_percpu_name(name) :
+			   is == LK_NAME_CALLER ? lk_site_name(name) :
+			   is == LK_NAME_USER	? lk_user_place_name(name) :
+						  NULL;
+
+	if (text) {
+		strscpy(buf, text, size);
+		if (is == LK_NAME_USER) /* a program's debug information has said so */
+			lk_clean(buf);
+	} else if (is == LK_NAME_USER) {
+		lk_user_place_text(name, buf, size);
+	} else {
+		lk_lock_name(is, name, buf, size);
+	}
+}
+
 static void lk_rec_lock_name(const struct lk_rec *r, char *buf, size_t size)
 {
 	if (r->text) {
 		strscpy(buf, r->text, size);
+		return;
+	}
+	if (lk_is_user(r->kind)) {
+		lk_user_place_text(r->user_name, buf, size);
 		return;
 	}
 	lk_lock_name(r->name_is, r->name, buf, size);
@@ -175,6 +239,7 @@ static void lk_merge_into(struct lk_rec *to, const struct lk_rec *from)
 	if (from->max_ns > to->max_ns) {
 		to->max_ns = from->max_ns;
 		to->lock = from->lock;
+		to->user_name = from->user_name;
 		to->caller = from->caller;
 		to->max_stack = from->max_stack;
 		to->owner = from->owner;
@@ -234,6 +299,10 @@ static void lk_rec_find_name(struct lk_rec *r)
 		r->text = lk_percpu_name(offset);
 		break;
 	case LK_NAME_CALLER:
+		if (lk_is_user(r->kind)) {
+			r->text = lk_user_place_name(r->user_name);
+			break;
+		}
 		r->text = lk_site_name(lk_opt.by == LK_BY_LOCK ? r->caller :
 				       lk_opt.by_address       ? r->by :
 								 r->name);

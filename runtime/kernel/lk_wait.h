@@ -14,6 +14,11 @@
 #include "lk_frame.h"
 #include "lk_stat.h"
 
+/* lk_chain.h, where lk_kernel.chains: a wait is over, or given up. */
+static void lk_chain_end(struct lk_cpu *cpu, const struct lk_wait *w, s64 ret, u64 now);
+static void lk_chain_none(struct lk_cpu *cpu, const struct lk_wait *w);
+static void lk_chain_gone(const struct lk_wait *w);
+
 #define LK_WAYS 8
 #define LK_WAIT_SETS (LOCKTAP_WAITS / LK_WAYS)
 
@@ -149,6 +154,8 @@ static struct lk_wait *lk_task_wait_new(struct lk_cpu *cpu, struct task_struct *
 		/* A task that went away in a wait and whose address came back. */
 		if (*key == task && w->tid != task->pid) {
 			cpu->counts.unmatched++;
+			if (unlikely(lk_kernel.chains))
+				lk_chain_gone(w);
 			return w;
 		}
 		if (!READ_ONCE(*key) && cmpxchg(key, NULL, task) == NULL)
@@ -162,6 +169,8 @@ static void lk_task_wait_drop(struct lk_wait *w)
 {
 	unsigned int i = w - &lk_waits[0][0];
 
+	if (unlikely(lk_kernel.chains))
+		lk_chain_gone(w);
 	smp_store_release(&lk_wait_task[i / LK_WAYS][i % LK_WAYS], NULL);
 }
 
@@ -246,6 +255,8 @@ static bool lk_wait_close(struct lk_cpu *cpu, const struct lk_wait *w, s64 ret, 
 	ev->block_ns = ev->wait_ns - ev->spin_ns;
 	if (unlikely(lk_opt.events))
 		lk_stat_end(ev, w);
+	if (unlikely(lk_kernel.chains))
+		lk_chain_end(cpu, w, ret, now);
 	return told;
 }
 
@@ -260,6 +271,8 @@ static void lk_spin_forget(struct lk_cpu *cpu, unsigned int keep)
 		cpu->nspin--;
 		if (!cpu->spin[cpu->nspin].inner)
 			cpu->counts.unmatched++;
+		if (unlikely(lk_kernel.chains))
+			lk_chain_gone(&cpu->spin[cpu->nspin]);
 	}
 }
 

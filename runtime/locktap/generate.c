@@ -9,27 +9,10 @@
 
 #include "generate.h"
 #include "name.h"
+#include "texts.h"
 
 /* ------------------------------------------------------------------------ */
 /* The name table                                                            */
-
-/* Where a name is in the table's text. */
-struct text {
-	const char *name;
-	size_t offset;
-};
-
-struct texts {
-	struct text *list;
-	size_t count;
-	size_t bytes;
-};
-
-static int compare_text(const void *left, const void *right)
-{
-	return strcmp(((const struct text *)left)->name,
-		      ((const struct text *)right)->name);
-}
 
 /* What a C string may hold as it is. */
 static bool is_plain(const char *name)
@@ -48,35 +31,16 @@ static bool may_wait(const struct sites_call *call)
 
 static bool read_texts(struct texts *texts, const struct sites_calls *calls)
 {
-	size_t kept = 0;
+	const char **names = calloc(calls->count + 1, sizeof(*names));
+	size_t count = 0;
+	bool good;
 
-	texts->list = calloc(calls->count + 1, sizeof(*texts->list));
-	if (!texts->list)
-		return false;
-	for (size_t i = 0; i < calls->count; i++)
+	for (size_t i = 0; names && i < calls->count; i++)
 		if (may_wait(&calls->list[i]))
-			texts->list[texts->count++].name = calls->list[i].name;
-	qsort(texts->list, texts->count, sizeof(*texts->list), compare_text);
-	texts->bytes = 1; /* offset 0 is the empty name */
-	for (size_t i = 0; i < texts->count; i++) {
-		if (kept &&
-		    !compare_text(&texts->list[kept - 1], &texts->list[i]))
-			continue;
-		texts->list[kept].name = texts->list[i].name;
-		texts->list[kept].offset = texts->bytes;
-		texts->bytes += strlen(texts->list[kept++].name) + 1;
-	}
-	texts->count = kept;
-	return true;
-}
-
-static size_t text_offset(const struct texts *texts, const char *name)
-{
-	struct text key = { .name = name };
-	const struct text *found = bsearch(&key, texts->list, texts->count,
-					   sizeof(key), compare_text);
-
-	return found ? found->offset : 0;
+			names[count++] = calls->list[i].name;
+	good = names && texts_make(texts, names, count);
+	free(names);
+	return good;
 }
 
 struct pair {
@@ -152,7 +116,7 @@ static size_t call_pairs(const struct sites_call *call,
 			 struct pair *pairs)
 {
 	const struct sites_point *points[] = { &call->behind, &call->failed };
-	size_t text = text_offset(texts, call->name), count = 0;
+	size_t text = texts_offset(texts, call->name), count = 0;
 
 	if (call->after > part->range.low && call->after <= part->range.high)
 		pairs[count++] = (struct pair){ call->after, text, true };
@@ -194,19 +158,11 @@ static size_t write_fixed(FILE *out, const struct sites_calls *calls,
 		    call->fixed >= range->low && call->fixed < range->high)
 			pairs[pair_count++] =
 				(struct pair){ call->fixed,
-					       text_offset(texts, call->name),
+					       texts_offset(texts, call->name),
 					       false };
 	}
 	return write_pairs(out, what, tag, number, pairs, pair_count,
 			   range->low);
-}
-
-static void write_text(FILE *out, const struct texts *texts, const char *tag)
-{
-	fprintf(out, "static const char lk_text_%s[] = \"\\0\"\n", tag);
-	for (size_t i = 0; i < texts->count; i++)
-		fprintf(out, "\t\"%s\\0\"\n", texts->list[i].name);
-	fputs("\t;\n", out);
 }
 
 static void write_part(FILE *out, struct sites_image *image,
@@ -302,7 +258,7 @@ bool generate_names(FILE *out, struct sites_image *image,
 	if (done) {
 		fputs("\n%{\n/* The locks that are waited for, by return address. */\n",
 		      out);
-		write_text(out, &texts, tag);
+		texts_write(out, &texts, "lk_text", tag);
 		parts = write_parts(out, image, calls, &texts, tag, pairs,
 				    table);
 	}
@@ -322,7 +278,7 @@ bool generate_names(FILE *out, struct sites_image *image,
 			tag, tag, tag, parts, tag, tag, parts);
 	}
 	free(rows);
-	free(texts.list);
+	texts_free(&texts);
 	free(pairs);
 	return done;
 }
@@ -973,7 +929,7 @@ static void write_holds(FILE *out, const struct variable *variable,
 				number);
 			write_part_list(out, variable, 1u << ACQUIRED);
 			fprintf(out,
-				"{__lk_got(lock,%d,mode) hold_ns=0 next}\n",
+				"{__lk_got(lock,%d,mode) hold_ns=0 recorded=0 next}\n",
 				kind);
 		}
 		fprintf(out, "probe __lk_gave.%s_%zu", variable->tag, number);
@@ -981,7 +937,7 @@ static void write_holds(FILE *out, const struct variable *variable,
 		fprintf(out,
 			"{if(!__lk_gave(lock,%d,mode))next "
 			"hold_ns=__lk_hold_ns() wait_ns=0 spin_ns=0 "
-			"block_ns=0 ret=0}\n",
+			"block_ns=0 ret=0 recorded=0}\n",
 			kind);
 		write_name(out, variable);
 		fputs(".release=", out);
@@ -1025,10 +981,10 @@ static void write_waits(FILE *out, const struct variable *variable)
 
 static void write_variable(FILE *out, struct variable *variable)
 {
-	char failed[64];
+	char failed[80];
 
 	snprintf(failed, sizeof(failed),
-		 "if(!__lk_try_failed(lock,%d,mode))next",
+		 "if(!__lk_try_failed(lock,%d,mode))next recorded=0",
 		 (int)variable->first->kind);
 	write_probe(out, variable, ACQUIRE, "");
 	write_probe(out, variable, TRYFAIL, failed);
@@ -1122,6 +1078,7 @@ static bool write_unarmed(FILE *out, const struct entries *entries,
 				"{\n\t__lk_add_unarmed(%zu)\n\tlock = 0\n"
 				"\tkind = mode = op = name = \"?\"\n"
 				"\tcaller = ret = hold_ns = wait_ns = spin_ns = block_ns = 0\n"
+				"\trecorded = 0\n"
 				"\tnext\n}\n",
 				tag, i, i);
 	free(numbers);

@@ -42,4 +42,29 @@ bool generate_probes(FILE *out, struct sites_image *image,
 		     const char *module, const char *pattern,
 		     struct generated *told);
 
+/* A program or library, for generate_program.c. */
+struct program {
+	const char *tag; /* for the C and tapset names */
+	const char *file; /* the last part of its path */
+	uint64_t bytes; /* its size */
+	uint64_t low; /* the lowest address, which the tables count from */
+	struct sites_segment code;
+	const struct sites_calls *calls;
+	const struct sites_waiting *waiting;
+	size_t waiting_count;
+};
+
+/* What has been written of it, to be told. */
+struct generated_program {
+	size_t waits; /* calls that may wait */
+	size_t named;
+	size_t by_caller; /* in functions whose callers know the name */
+	size_t names; /* different ones */
+	size_t sites, fixed, functions;
+};
+
+/* The whole of a program's file. False when out of memory. */
+bool generate_program(FILE *out, const struct program *program,
+		      struct generated_program *told);
+
 #endif

@@ -3,14 +3,13 @@
 #include <config.h>
 
 #include <argp.h>
-#include <errno.h>
-#include <fcntl.h>
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
+#include "arguments.h"
+#include "files.h"
 #include "graph.h"
 #include "locktap.h"
 
@@ -21,9 +20,6 @@ struct options {
 	uint64_t number; /* --report, 0: the last */
 	uint64_t top; /* 0: all */
 };
-
-/* The JSON parser counts bytes in an int. */
-#define MOST_BYTES ((size_t)1 << 30)
 
 /* ------------------------------------------------------------------------ */
 /* The command line                                                          */
@@ -62,20 +58,6 @@ static const char documentation[] =
 	"SVG needs dot, of graphviz.  The exit status is 0 if the picture is "
 	"made, 1 if something failed, 2 for wrong usage.";
 
-static uint64_t number_of(const char *word, const char *option,
-			  struct argp_state *state)
-{
-	unsigned long long number;
-	char *end;
-
-	errno = 0;
-	number = strtoull(word, &end, 10);
-	if (*word < '0' || *word > '9' || *end || errno || !number)
-		argp_error(state, "--%s=%s: a number from 1 on is needed",
-			   option, word);
-	return number;
-}
-
 static error_t parse(int key, char *argument, struct argp_state *state)
 {
 	struct options *options = state->input;
@@ -88,15 +70,13 @@ static error_t parse(int key, char *argument, struct argp_state *state)
 		options->dot = true;
 		return 0;
 	case KEY_REPORT:
-		options->number = number_of(argument, "report", state);
+		options->number = argument_number(argument, "report", state);
 		return 0;
 	case KEY_TOP:
-		options->top = number_of(argument, "top", state);
+		options->top = argument_number(argument, "top", state);
 		return 0;
 	case ARGP_KEY_ARG:
-		if (options->file)
-			argp_error(state, "more than one FILE given");
-		options->file = argument;
+		argument_once(&options->file, argument, "FILE", state);
 		return 0;
 	case ARGP_KEY_NO_ARGS:
 		argp_error(state, "no FILE given");
@@ -106,138 +86,7 @@ static error_t parse(int key, char *argument, struct argp_state *state)
 }
 
 /* ------------------------------------------------------------------------ */
-/* Input                                                                     */
-
-/* The caller frees *text, also after a failure. */
-static int read_all(const char *file, int fd, char **text, size_t *length)
-{
-	size_t room = 0;
-
-	for (;;) {
-		ssize_t got;
-
-		if (room - *length < 4096) {
-			char *larger = realloc(*text, room * 2 + 65536);
-
-			if (!larger)
-				return locktap_fail("out of memory");
-			*text = larger;
-			room = room * 2 + 65536;
-		}
-		got = read(fd, *text + *length, room - *length - 1);
-		if (got < 0 && errno == EINTR)
-			continue;
-		if (got < 0)
-			return locktap_fail("cannot read %s: %s", file,
-					    strerror(errno));
-		*length += (size_t)got;
-		(*text)[*length] = '\0';
-		if (!got)
-			return LOCKTAP_DONE;
-		if (*length > MOST_BYTES)
-			return locktap_fail(
-				"%s has more than 1 GiB: give only the report that is wanted",
-				file);
-	}
-}
-
-static int read_file(const char *file, char **text, size_t *length)
-{
-	int fd = open(file, O_RDONLY | O_CLOEXEC), status;
-
-	if (fd < 0)
-		return locktap_fail("cannot open %s: %s", file,
-				    strerror(errno));
-	status = read_all(file, fd, text, length);
-	close(fd);
-	return status;
-}
-
-/* ------------------------------------------------------------------------ */
 /* Output                                                                    */
-
-static int cannot_write(const char *path)
-{
-	return locktap_fail("cannot write %s: %s", path, strerror(errno));
-}
-
-/* Into what cannot be replaced: a device or a pipe. */
-static int write_through(const char *path, const char *text, size_t length)
-{
-	FILE *out = fopen(path, "we");
-
-	if (!out)
-		return cannot_write(path);
-	fwrite(text, 1, length, out);
-	if (fflush(out) != 0 || ferror(out)) {
-		int status = cannot_write(path);
-
-		fclose(out);
-		return status;
-	}
-	return fclose(out) == 0 ? LOCKTAP_DONE : cannot_write(path);
-}
-
-static int write_temporary(const char *path, char *temporary, const char *text,
-			   size_t length)
-{
-	int fd = mkostemp(temporary, O_CLOEXEC), status;
-	FILE *out;
-	mode_t mask;
-
-	if (fd < 0)
-		return cannot_write(path);
-	out = fdopen(fd, "w");
-	if (!out) {
-		status = cannot_write(path);
-		close(fd);
-		unlink(temporary);
-		return status;
-	}
-	mask = umask(0);
-	umask(mask);
-	fwrite(text, 1, length, out);
-	if (fflush(out) == 0 && !ferror(out) && fchmod(fd, 0666 & ~mask) == 0 &&
-	    rename(temporary, path) == 0) {
-		fclose(out);
-		return LOCKTAP_DONE;
-	}
-	status = cannot_write(path);
-	fclose(out);
-	unlink(temporary);
-	return status;
-}
-
-static int write_file(const char *path, const char *text, size_t length)
-{
-	char *real = realpath(path, NULL), *temporary;
-	struct stat old;
-	int status;
-
-	if (real && stat(real, &old) == 0 && !S_ISREG(old.st_mode)) {
-		free(real);
-		return write_through(path, text, length);
-	}
-	/* A link stays a link. */
-	if (asprintf(&temporary, "%s.XXXXXX", real ? real : path) < 0) {
-		free(real);
-		return locktap_fail("out of memory");
-	}
-	status = write_temporary(real ? real : path, temporary, text, length);
-	free(temporary);
-	free(real);
-	return status;
-}
-
-static int write_output(const struct options *options, const char *text,
-			size_t length)
-{
-	if (options->output)
-		return write_file(options->output, text, length);
-	errno = 0;
-	fwrite(text, 1, length, stdout);
-	return locktap_end_output(LOCKTAP_DONE);
-}
 
 /* DOT to what is asked for. */
 static int finish(const struct options *options, const char *dot,
@@ -248,10 +97,10 @@ static int finish(const struct options *options, const char *dot,
 	int status;
 
 	if (options->dot)
-		return write_output(options, dot, dot_length);
+		return files_write(options->output, dot, dot_length);
 	status = graph_render(dot, dot_length, &svg, &svg_length);
 	if (status == LOCKTAP_DONE)
-		status = write_output(options, svg, svg_length);
+		status = files_write(options->output, svg, svg_length);
 	free(svg);
 	return status;
 }
@@ -323,10 +172,7 @@ static int from_text(const struct options *options,
 
 static int run(const struct options *options)
 {
-	bool standard = strcmp(options->file, "-") == 0;
-	struct graph_source source = {
-		.file = standard ? "standard input" : options->file,
-	};
+	struct graph_source source = { .file = files_name(options->file) };
 	char *text = NULL;
 	int status;
 
@@ -335,11 +181,7 @@ static int run(const struct options *options)
 			"SVG is not for a terminal: give -o FILE, or --dot to see the graph as text");
 		return LOCKTAP_USAGE;
 	}
-	if (standard)
-		status = read_all(source.file, STDIN_FILENO, &text,
-				  &source.length);
-	else
-		status = read_file(source.file, &text, &source.length);
+	status = files_read_named(options->file, &text, &source.length);
 	source.text = text;
 	if (status == LOCKTAP_DONE)
 		status = from_text(options, &source);

@@ -19,6 +19,7 @@
 
 #include <sites/sites.h>
 
+#include "arguments.h"
 #include "generate.h"
 #include "locktap.h"
 
@@ -39,7 +40,7 @@ struct options {
 
 static const struct argp_option option_list[] = {
 	{ "debug-file", 'd', "FILE", 0,
-	  "Prepare this kernel image (vmlinux) or module (MODULE.ko, or the name of one of the kernel's own), with debug information, instead of looking for an image; may be repeated",
+	  "Prepare this kernel image (vmlinux) or module (MODULE.ko, or the name of one of the kernel's own), with debug information, or this program or library, instead of looking for an image; may be repeated",
 	  0 },
 	{ "loaded", 'l', NULL, 0,
 	  "Prepare the kernel, and each of its modules that is loaded now", 0 },
@@ -53,8 +54,9 @@ static const struct argp_option option_list[] = {
 static const char documentation[] =
 	"Prepares the kernel RELEASE (default: the running one): finds in its "
 	"debug information what the tapset needs, and writes it to "
-	"DIR/linux/RELEASE, which stap -I DIR looks into.\v"
-	"A kernel that is already prepared is left alone unless its image has "
+	"DIR/linux/RELEASE, which stap -I DIR looks into.  Of a program or "
+	"library it finds the names of its locks.\v"
+	"What is already prepared is left alone unless its file has "
 	"changed.  The exit status is 0 if all is done, 1 if something failed, "
 	"2 for wrong usage.";
 
@@ -70,6 +72,9 @@ static error_t parse(int key, char *argument, struct argp_state *state)
 		options->loaded = true;
 		return 0;
 	case 'o':
+		/* Of a variable that is not set, say: / would be written to. */
+		if (!*argument)
+			argp_error(state, "--output-dir=: it is empty");
 		options->directory = argument;
 		return 0;
 	case 'f':
@@ -79,9 +84,7 @@ static error_t parse(int key, char *argument, struct argp_state *state)
 		options->verbose = true;
 		return 0;
 	case ARGP_KEY_ARG:
-		if (options->release)
-			argp_error(state, "more than one RELEASE given");
-		options->release = argument;
+		argument_once(&options->release, argument, "RELEASE", state);
 		return 0;
 	}
 	return ARGP_ERR_UNKNOWN;
@@ -158,6 +161,10 @@ struct findings {
 	size_t percpu_count;
 	struct sites_calls calls;
 	struct generated told;
+	/* Of a program. */
+	struct sites_waiting *waiting;
+	size_t waiting_count;
+	struct generated_program program_told;
 };
 
 static bool find_all(struct sites_image *image, struct findings *findings,
@@ -169,6 +176,10 @@ static bool find_all(struct sites_image *image, struct findings *findings,
 	     !sites_percpu(image, &findings->percpu, &findings->percpu_count,
 			   error)))
 		return false;
+	if (sites_kind(image) == SITES_PROGRAM)
+		return sites_waiting(image, &findings->waiting,
+				     &findings->waiting_count, error) &&
+		       sites_calls(image, 0, &findings->calls, error);
 	return sites_calls(image, SITES_POINTS, &findings->calls, error);
 }
 
@@ -176,6 +187,7 @@ static void free_findings(struct findings *findings)
 {
 	sites_spin_exits_free(&findings->exits);
 	free(findings->percpu);
+	free(findings->waiting);
 	sites_calls_free(&findings->calls);
 }
 
@@ -246,8 +258,10 @@ static void write_percpu(FILE *out, const struct findings *findings)
 struct content {
 	struct sites_image *image;
 	struct findings *findings;
-	const char *tag; /* "kernel" or the module's name */
-	const char *module; /* NULL for the kernel */
+	const char *tag; /* "kernel", the module's name, or the program's */
+	const char *path; /* without links */
+	uint64_t bytes; /* of a program's file */
+	const char *module; /* NULL for the kernel, and for a program */
 	const char *pattern; /* what stap finds the module by */
 };
 
@@ -312,6 +326,23 @@ static bool write_module(FILE *out, const struct content *content)
 	fputs("}\n", out);
 	return generate_names(out, content->image, &content->findings->calls,
 			      content->tag);
+}
+
+static bool write_program(FILE *out, const struct content *content)
+{
+	struct findings *findings = content->findings;
+	const char *slash = strrchr(content->path, '/');
+	struct program program = {
+		.tag = content->tag,
+		.file = slash ? slash + 1 : content->path,
+		.bytes = content->bytes,
+		.calls = &findings->calls,
+		.waiting = findings->waiting,
+		.waiting_count = findings->waiting_count,
+	};
+
+	sites_segments(content->image, &program.low, &program.code);
+	return generate_program(out, &program, &findings->program_told);
 }
 
 typedef bool writer(FILE *out, const struct content *content);
@@ -404,28 +435,77 @@ static const struct file module_files[] = {
 	{ 0 },
 };
 
+static const struct file program_files[] = {
+	{ ".stp", write_program },
+	{ 0 },
+};
+
 /* What is being prepared, and where to. */
 struct job {
 	const struct options *options;
 	struct sites_image *image;
 	const char *release;
-	const char *module; /* NULL: the kernel */
+	const char *module; /* NULL: not one */
+	const char *program; /* its part of names, NULL: not one */
+	const char *path; /* without links */
+	uint64_t bytes; /* a program's size */
 	const struct file *files;
 	char *folder;
 	char head[1024];
 };
 
+/* RELEASE, RELEASE MODULE or RELEASE PATH */
+static void tell_job(const char *done, const struct job *job)
+{
+	const char *what = job->program ? job->path : job->module;
+
+	printf("%s %s%s%s: %s\n", done, job->release, what ? " " : "",
+	       what ? what : "", job->folder);
+}
+
+void locktap_tell_missing(const struct sites_image *image, const char *path)
+{
+	if (sites_has_debug_info(image))
+		return;
+	if (sites_has_symbols(image))
+		fprintf(stderr,
+			"locktap: %s has no debug information: only locks that are variables have a name; its debug package, or DEBUGINFOD_URLS, tells more\n",
+			path);
+	else
+		fprintf(stderr,
+			"locktap: %s has no debug information and is stripped: only variables that other files see have a name, and calls of a C library that is linked into it are not known; its debug package, or DEBUGINFOD_URLS, tells more\n",
+			path);
+}
+
+static void tell_program(const struct findings *findings)
+{
+	const struct generated_program *told = &findings->program_told;
+
+	printf("  calls that may wait: %zu, with a name: %zu, named by the caller: %zu, names: %zu\n",
+	       told->waits, told->named, told->by_caller, told->names);
+	printf("  lock variables: %zu\n", told->fixed);
+	printf("  functions of a C library that wait, and others that end in one: %zu\n",
+	       told->functions);
+}
+
 static void tell(const struct job *job, const struct findings *findings)
 {
 	const struct generated *told = &findings->told;
 
-	printf("prepared %s%s%s: %s\n", job->release, job->module ? " " : "",
-	       job->module ? job->module : "", job->folder);
+	tell_job("prepared", job);
+	/* A C library is prepared for its functions. */
+	if (job->program &&
+	    (!findings->waiting_count || sites_has_symbols(job->image)))
+		locktap_tell_missing(job->image, job->path);
 	if (!job->options->verbose)
 		return;
 	printf("  image: %s, build ID %s\n", sites_path(job->image),
 	       *sites_build_id(job->image) ? sites_build_id(job->image) :
 					     "none");
+	if (job->program) {
+		tell_program(findings);
+		return;
+	}
 	if (!job->module) {
 		tell_exits(&findings->exits);
 		printf("  per-CPU variables: %zu\n", findings->percpu_count);
@@ -436,13 +516,17 @@ static void tell(const struct job *job, const struct findings *findings)
 	       told->armed, told->unarmed);
 }
 
-/* folder/locktap[_MODULE]SUFFIX */
+/* folder/locktap[_MODULE]SUFFIX, folder/locktap_program_NAME.stp */
 static char *file_path(const struct job *job, const struct file *file)
 {
 	char *path;
 
-	if (asprintf(&path, "%s/locktap%s%s%s", job->folder,
-		     job->module ? "_" : "", job->module ? job->module : "",
+	if (asprintf(&path, "%s/locktap%s%s%s%s", job->folder,
+		     job->program ? "_program" : "",
+		     job->module || job->program ? "_" : "",
+		     job->module  ? job->module :
+		     job->program ? job->program :
+				    "",
 		     file->suffix) < 0)
 		return NULL;
 	return path;
@@ -470,18 +554,21 @@ static bool is_among_modules(const char *path)
 
 static int write_files(const struct job *job, struct findings *findings)
 {
-	char *path = realpath(sites_path(job->image), NULL);
 	struct content content = {
 		.image = job->image,
 		.findings = findings,
-		.tag = job->module ? job->module : "kernel",
+		.tag = job->module  ? job->module :
+		       job->program ? job->program :
+				      "kernel",
+		.path = job->path,
+		.bytes = job->bytes,
 		.module = job->module,
 		.pattern = job->module,
 	};
 	int status = LOCKTAP_DONE;
 
-	if (job->module && path && !is_among_modules(path))
-		content.pattern = path;
+	if (job->module && !is_among_modules(job->path))
+		content.pattern = job->path;
 	for (const struct file *file = job->files;
 	     status == LOCKTAP_DONE && file->suffix; file++) {
 		char *to = file_path(job, file);
@@ -490,7 +577,6 @@ static int write_files(const struct job *job, struct findings *findings)
 			      locktap_fail("out of memory");
 		free(to);
 	}
-	free(path);
 	return status;
 }
 
@@ -535,46 +621,145 @@ static bool module_name(const char *path, char *name, size_t size)
 	return true;
 }
 
+/* FNV-1a: files of one name are told apart by their paths. */
+static uint32_t path_hash(const char *path)
+{
+	uint32_t hash = 0x811c9dc5u;
+
+	for (; *path; path++)
+		hash = (hash ^ (unsigned char)*path) * 0x01000193u;
+	return hash;
+}
+
+/* A program's part of names in C: the file's name, and of its path a number. */
+static void program_name(const char *path, char *name, size_t size)
+{
+	const char *file = strrchr(path, '/') ? strrchr(path, '/') + 1 : path;
+	size_t length = 0;
+
+	for (; *file && length < size - 10; file++, length++)
+		name[length] = isascii((unsigned char)*file) &&
+					       isalnum((unsigned char)*file) ?
+				       *file :
+				       '_';
+	snprintf(name + length, size - length, "_%08" PRIx32, path_hash(path));
+}
+
+/* False with the error told. */
+static bool set_program(struct job *job, char *name, size_t size,
+			struct sites_error *error)
+{
+	const char *path = job->path;
+	const char *file = strrchr(path, '/') ? strrchr(path, '/') + 1 : path;
+	struct sites_segment code;
+	struct stat status;
+	uint64_t low;
+
+	if (stat(path, &status) != 0)
+		snprintf(error->text, sizeof(error->text), "cannot read %s: %s",
+			 path, strerror(errno));
+	else if (strpbrk(file, "\"\\%?\n"))
+		snprintf(
+			error->text, sizeof(error->text),
+			"%s: the file's name has a character that names cannot have",
+			path);
+	else if (!sites_segments(job->image, &low, &code))
+		snprintf(
+			error->text, sizeof(error->text),
+			"%s has no code that is loaded: give the program itself, which leads to its debug information",
+			path);
+	else {
+		program_name(path, name, size);
+		job->program = name;
+		job->bytes = (uint64_t)status.st_size;
+		return true;
+	}
+	return false;
+}
+
+/* What is being prepared; false with the error told. */
+static bool set_job(struct job *job, char *name, size_t size,
+		    struct sites_error *error)
+{
+	const char *path = sites_path(job->image);
+
+	switch (sites_kind(job->image)) {
+	case SITES_KERNEL:
+		job->files = kernel_files;
+		return true;
+	case SITES_PROGRAM:
+		job->files = program_files;
+		return set_program(job, name, size, error);
+	case SITES_MODULE:
+		break;
+	}
+	if (!module_name(path, name, size)) {
+		snprintf(error->text, sizeof(error->text),
+			 "%s: the file is not named like a module, NAME.ko",
+			 path);
+		return false;
+	}
+	job->module = name;
+	job->files = module_files;
+	return true;
+}
+
+/* The lines tell of a program's size too: stripped, it keeps its build ID. */
+static bool set_head(struct job *job)
+{
+	char what[800];
+
+	if (job->program)
+		snprintf(what, sizeof(what), "%s, %" PRIu64 " bytes", job->path,
+			 job->bytes);
+	else
+		snprintf(what, sizeof(what), "%s",
+			 job->module ? sites_path(job->image) : job->release);
+	return head_lines(job->image, what, job->head, sizeof(job->head));
+}
+
+static int prepare_job(struct job *job)
+{
+	if (!set_head(job))
+		return locktap_fail("cannot read %s: %s",
+				    sites_path(job->image), strerror(errno));
+	if (all_current(job)) {
+		tell_job("already prepared", job);
+		return LOCKTAP_DONE;
+	}
+	if (!make_folders(job->folder))
+		return locktap_fail(
+			"cannot make %s: %s; --output-dir names another folder",
+			job->folder, strerror(errno));
+	return make_files(job);
+}
+
 static int prepare(const struct options *options, struct sites_image *image,
 		   const char *release)
 {
-	char name[64];
+	/* Without links: what is mapped is known by its own name. */
+	char name[64], *path = realpath(sites_path(image), NULL);
 	struct job job = {
 		.options = options,
 		.image = image,
 		.release = release,
-		.files = kernel_files,
+		.path = path,
 	};
+	struct sites_error error;
 	int status;
 
-	if (sites_kind(image) == SITES_MODULE) {
-		if (!module_name(sites_path(image), name, sizeof(name)))
-			return locktap_fail(
-				"%s: the file is not named like a module, NAME.ko",
-				sites_path(image));
-		job.module = name;
-		job.files = module_files;
-	}
-	if (asprintf(&job.folder, "%s/linux/%s", options->directory, release) <
-	    0)
-		return locktap_fail("out of memory");
-	if (!head_lines(image, job.module ? sites_path(image) : release,
-			job.head, sizeof(job.head))) {
+	if (!path)
 		status = locktap_fail("cannot read %s: %s", sites_path(image),
 				      strerror(errno));
-	} else if (all_current(&job)) {
-		printf("already prepared %s%s%s: %s\n", release,
-		       job.module ? " " : "", job.module ? job.module : "",
-		       job.folder);
-		status = LOCKTAP_DONE;
-	} else if (!make_folders(job.folder)) {
-		status = locktap_fail(
-			"cannot make %s: %s; --output-dir names another folder",
-			job.folder, strerror(errno));
-	} else {
-		status = make_files(&job);
-	}
+	else if (!set_job(&job, name, sizeof(name), &error))
+		status = locktap_fail("%s", error.text);
+	else if (asprintf(&job.folder, "%s/linux/%s", options->directory,
+			  release) < 0)
+		status = locktap_fail("out of memory");
+	else
+		status = prepare_job(&job);
 	free(job.folder);
+	free(path);
 	return status;
 }
 
@@ -630,30 +815,26 @@ static char *find_module(const char *name, const char *release)
 	return found ? found : strdup(name);
 }
 
-/* An image or a module that was given by its path. */
+/* An image, a module or a program that was given by its path. */
 static struct sites_image *open_given(const char *given, const char *release,
 				      const char *running,
 				      struct sites_error *error)
 {
 	char *path = find_module(given, release ? release : running);
-	struct sites_image *image = path ? sites_open(path, error) : NULL;
+	struct sites_image *image = path ? sites_open_program(path, error) :
+					   NULL;
 
 	if (!path)
 		snprintf(error->text, sizeof(error->text), "out of memory");
 	free(path);
 	if (!image)
 		return NULL;
-	if (sites_kind(image) == SITES_PROGRAM)
-		snprintf(error->text, sizeof(error->text),
-			 "%s is a program; kernels and modules can be prepared",
-			 given);
-	else if (sites_kind(image) == SITES_KERNEL && release &&
-		 strcmp(release, sites_release(image)) != 0)
-		snprintf(error->text, sizeof(error->text),
-			 "%s is the image of %s, not of %s", given,
-			 sites_release(image), release);
-	else
+	if (sites_kind(image) != SITES_KERNEL || !release ||
+	    strcmp(release, sites_release(image)) == 0)
 		return image;
+	snprintf(error->text, sizeof(error->text),
+		 "%s is the image of %s, not of %s", given,
+		 sites_release(image), release);
 	sites_close(image);
 	return NULL;
 }
@@ -666,7 +847,7 @@ static int prepare_and_close(const struct options *options,
 
 	if (!image)
 		return locktap_fail("%s", error->text);
-	/* A kernel image knows what it is; a module is for whom it is asked. */
+	/* A kernel image knows what it is; the others are for whom it is asked. */
 	status =
 		prepare(options, image,
 			*sites_release(image) ? sites_release(image) : release);

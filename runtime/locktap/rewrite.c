@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
  * Finds the probe points of a script and writes lock.KIND(var="NAME") as
- * lock.KIND.var.NAME.
+ * lock.KIND.var.NAME; blocks lock ($var) { } are left to rewrite_guard.c.
  *
  * The words are told apart as stap's own lexer does it.  Whatever is no such
  * probe point is copied as it is: what is wrong there, stap tells best.
@@ -15,33 +15,8 @@
 #include <string.h>
 
 #include "name.h"
-#include "rewrite.h"
-
-enum token_type {
-	TOKEN_END,
-	TOKEN_WORD, /* names and keywords; $name, @name */
-	TOKEN_NUMBER,
-	TOKEN_STRING,
-	TOKEN_ARGUMENT, /* $1, @1, $#, @# */
-	TOKEN_CODE, /* %{ ... %} */
-	TOKEN_OPERATOR,
-};
-
-struct token {
-	enum token_type type;
-	size_t begin, end; /* in the text */
-	bool closed; /* of a string: it has its second quote */
-};
-
-struct scanner {
-	struct rewrite *out;
-	const char *text;
-	size_t length;
-	size_t at;
-	struct token token; /* the one that was read last */
-	size_t copied; /* how much of the text is in the result */
-	size_t room;
-};
+#include "rewrite_event.h"
+#include "rewrite_private.h"
 
 /* ------------------------------------------------------------------------ */
 /* Tokens                                                                    */
@@ -124,7 +99,7 @@ static size_t operator_length(int c, int next)
 	return 1;
 }
 
-static void next_token(struct scanner *s)
+void next_token(struct scanner *s)
 {
 	size_t at = skip_blanks(s, s->at);
 	int c = char_at(s, at), next = char_at(s, at + 1);
@@ -164,7 +139,7 @@ static void next_token(struct scanner *s)
 	s->token = token;
 }
 
-static bool is_token(const struct scanner *s, const char *text)
+bool is_token(const struct scanner *s, const char *text)
 {
 	size_t length = strlen(text);
 
@@ -204,10 +179,7 @@ static void tell_source(const struct scanner *s, size_t at)
 	fputs("^\n", stderr);
 }
 
-static bool refuse(struct scanner *s, size_t at, const char *format, ...)
-	__attribute__((format(printf, 3, 4)));
-
-static bool refuse(struct scanner *s, size_t at, const char *format, ...)
+bool refuse(struct scanner *s, size_t at, const char *format, ...)
 {
 	va_list arguments;
 
@@ -251,12 +223,7 @@ static void copy_until(struct scanner *s, size_t at)
 	s->copied = at;
 }
 
-/*
- * Puts words for the text from `begin' to `end'.  Its other characters become
- * blanks, so that what follows keeps its line and column.
- */
-static void replace(struct scanner *s, size_t begin, size_t end,
-		    const char *words)
+void replace(struct scanner *s, size_t begin, size_t end, const char *words)
 {
 	size_t length = strlen(words), width = after_line(s, begin);
 
@@ -743,6 +710,22 @@ static bool argument_follows(struct scanner *s)
 	return follows;
 }
 
+/* lkst(EVENT), ltt(EVENT) */
+static void rewrite_event_argument(struct scanner *s, size_t open)
+{
+	struct rewrite_event event = { .text = s->text,
+				       .length = s->length,
+				       .open = open };
+
+	if (rewrite_event(&event, s->out))
+		replace(s, open, event.end, event.words);
+	else
+		refuse(s, event.problem_at, "%s", event.problem);
+	s->at = event.end;
+	if (event.problem)
+		skip_parentheses(s);
+}
+
 /* The argument list of a component, behind the `('. */
 static void read_arguments(struct scanner *s, struct place *place)
 {
@@ -751,6 +734,12 @@ static void read_arguments(struct scanner *s, struct place *place)
 	size_t open = s->token.begin;
 
 	place->has_name = true;
+	if (place->index == 1 && place->kind_end &&
+	    rewrite_is_event(s->text + place->kind,
+			     place->kind_end - place->kind)) {
+		rewrite_event_argument(s, open);
+		return;
+	}
 	if (place->is_lock && place->index == 1) {
 		rewrite_argument(s, open, ".*.var.", is_whole);
 		return;
@@ -1011,6 +1000,8 @@ bool rewrite_script(struct rewrite *rewrite, const char *text, size_t length)
 			read_points(s);
 		else if (is_token(s, "global"))
 			read_globals(s, was_private);
+		else if (is_token(s, "lock") || is_token(s, "spinlock"))
+			rewrite_guard(s);
 		else if (s->token.type == TOKEN_WORD &&
 			 s->token.end - s->token.begin > 5 &&
 			 !memcmp(s->text + s->token.begin, "lock_", 5))

@@ -42,7 +42,10 @@ struct run {
 	char *stap;
 	const char *release;
 	char release_text[256];
+	const struct stap_how *how; /* NULL: as stap does it by itself */
 };
+
+static const struct stap_how plain_run = { .output_fd = -1 };
 
 /* ------------------------------------------------------------------------ */
 /* The command line                                                          */
@@ -754,6 +757,13 @@ static int make_copy(const struct run *run, char **folder, char **copy)
 	return LOCKTAP_DONE;
 }
 
+/* With or without a copy; stap is attended. */
+static int attend(const struct run *run, char **argv, const char *copy)
+{
+	return stap_run(run->stap, argv, copy, run->name, &run->script,
+			run->how ? run->how : &plain_run);
+}
+
 static int run_copy(struct run *run)
 {
 	char *folder = NULL, *copy = NULL, **argv = NULL;
@@ -762,8 +772,7 @@ static int run_copy(struct run *run)
 	if (status == LOCKTAP_DONE) {
 		run->line.words.list[run->line.file.index] = copy;
 		argv = make_argv(run);
-		status = argv ? stap_run(run->stap, argv, copy, run->name,
-					 &run->script) :
+		status = argv ? attend(run, argv, copy) :
 				locktap_fail("out of memory");
 	}
 	if (copy)
@@ -787,7 +796,9 @@ static int run_stap(struct run *run)
 	argv = make_argv(run);
 	if (!argv)
 		return locktap_fail("out of memory");
-	if (run->line.has_file && run->text && !run->is_regular)
+	if (run->how)
+		status = attend(run, argv, NULL);
+	else if (run->line.has_file && run->text && !run->is_regular)
 		status = run_input(run, argv);
 	else
 		status = execute(run, argv);
@@ -834,9 +845,9 @@ static int run_script(struct run *run)
 	return run_stap(run);
 }
 
-int locktap_run(int argc, char **argv)
+int locktap_run_words(int argc, char **argv, const struct stap_how *how)
 {
-	struct run run = { 0 };
+	struct run run = { .how = how };
 	int status = LOCKTAP_FAILED;
 
 	if (read_words(&run, argc, argv))
@@ -848,4 +859,9 @@ int locktap_run(int argc, char **argv)
 	free(run.stap);
 	stap_free_line(&run.line);
 	return status;
+}
+
+int locktap_run(int argc, char **argv)
+{
+	return locktap_run_words(argc, argv, NULL);
 }

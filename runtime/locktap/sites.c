@@ -15,6 +15,7 @@
 
 #include <sites/sites.h>
 
+#include "arguments.h"
 #include "locktap.h"
 #include "name.h"
 
@@ -97,9 +98,7 @@ static error_t parse(int key, char *argument, struct argp_state *state)
 
 	switch (key) {
 	case 'd':
-		if (options->file)
-			argp_error(state, "more than one FILE given");
-		options->file = argument;
+		argument_once(&options->file, argument, "FILE", state);
 		return 0;
 	case KEY_FORMAT:
 		options->format = format_of(argument, state);
@@ -111,9 +110,7 @@ static error_t parse(int key, char *argument, struct argp_state *state)
 		options->names = true;
 		return 0;
 	case ARGP_KEY_ARG:
-		if (options->release)
-			argp_error(state, "more than one RELEASE given");
-		options->release = argument;
+		argument_once(&options->release, argument, "RELEASE", state);
 		return 0;
 	}
 	return ARGP_ERR_UNKNOWN;
@@ -572,6 +569,20 @@ static int tell_near(struct listing *listing, size_t site_count,
 
 /* ------------------------------------------------------------------------ */
 
+/* A program's names are in no probe points: only the [] may be left out. */
+static char *plain_name(const char *name)
+{
+	char *plain = malloc(strlen(name) + 1), *to = plain;
+
+	if (!plain)
+		return NULL;
+	for (; *name; name++)
+		if (*name != '[' && *name != ']')
+			*to++ = *name;
+	*to = '\0';
+	return plain;
+}
+
 static bool describe(struct listing *listing)
 {
 	const struct sites_calls *calls = &listing->calls;
@@ -590,7 +601,9 @@ static bool describe(struct listing *listing)
 		site->call = &calls->list[i];
 		site->file = source_tree_name(&listing->tree, site->call->file);
 		/* A damaged file may have names that no probe can have. */
-		site->probe = name_to_probe(site->call->name, &error);
+		site->probe = listing->tree.is_kernel ?
+				      name_to_probe(site->call->name, &error) :
+				      plain_name(site->call->name);
 		if (!site->file)
 			return false;
 	}
@@ -641,6 +654,7 @@ static int list_image(struct listing *listing, const char *pattern)
 
 	if (!sites_calls(listing->image, 0, &listing->calls, &error))
 		return locktap_fail("%s", error.text);
+	locktap_tell_missing(listing->image, sites_path(listing->image));
 	if (listing->calls.unreadable)
 		fprintf(stderr,
 			"locktap: %zu call sites are left out: their code is not what the debug information says\n",
@@ -672,7 +686,7 @@ static struct sites_image *open_image(const struct options *options,
 			release = names.release;
 		return sites_open_kernel(release ? release : "", error);
 	}
-	image = sites_open(options->file, error);
+	image = sites_open_program(options->file, error);
 	if (image && release && strcmp(release, sites_release(image)) != 0) {
 		snprintf(error->text, sizeof(error->text),
 			 "%s is not the image of %s", options->file, release);
@@ -680,6 +694,15 @@ static struct sites_image *open_image(const struct options *options,
 		return NULL;
 	}
 	return image;
+}
+
+/* Where the names are in probe points, --var is one of those too. */
+static int wrong_name(const struct options *options,
+		      const struct name_error *error)
+{
+	locktap_fail("--var %s: %s", options->variable,
+		     error->text ? error->text : "out of memory");
+	return LOCKTAP_USAGE;
 }
 
 static int run(const struct options *options)
@@ -692,19 +715,23 @@ static int run(const struct options *options)
 
 	if (options->variable) {
 		pattern = name_to_probe(options->variable, &name_error);
-		if (!pattern) {
-			locktap_fail("--var %s: %s", options->variable,
-				     name_error.text ? name_error.text :
-						       "out of memory");
-			return LOCKTAP_USAGE;
-		}
+		/* What is in a file is known when it is open. */
+		if (!pattern && !options->file)
+			return wrong_name(options, &name_error);
 	}
 	listing.image = open_image(options, &error);
-	if (listing.image) {
-		status = list_image(&listing, pattern);
-		sites_close(listing.image);
-	} else {
+	if (!listing.image) {
 		status = locktap_fail("%s", error.text);
+	} else {
+		/* net::Server.mutex, Box<int>.mutex */
+		if (options->variable && !pattern &&
+		    sites_kind(listing.image) == SITES_PROGRAM &&
+		    strpbrk(options->variable, ":<"))
+			pattern = plain_name(options->variable);
+		status = options->variable && !pattern ?
+				 wrong_name(options, &name_error) :
+				 list_image(&listing, pattern);
+		sites_close(listing.image);
 	}
 	free(pattern);
 	return status;

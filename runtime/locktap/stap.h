@@ -5,6 +5,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <time.h>
 
 #include "rewrite.h"
 
@@ -52,11 +53,41 @@ char *stap_find(void);
 bool stap_searches(const char *stap, const char *folder);
 
 /*
- * Runs stap and ends as it does.  In what it writes on standard error the
- * rewritten copy of the script gets its own name and lines back.
+ * Runs stap and returns what it ends with, 128 + N after signal N.  In what it
+ * writes on standard error the rewritten copy of the script, if there is one
+ * (else all three are NULL), gets its own name and lines back.
  */
+struct stap_how {
+	int output_fd; /* for what stap writes; -1: standard output */
+	bool progress; /* tell how far it is, on the terminal */
+	const char *started; /* what to say after that; NULL: nothing */
+};
+
 int stap_run(const char *stap, char **argv, const char *copy,
-	     const char *script, const struct rewrite *rewrite);
+	     const char *script, const struct rewrite *rewrite,
+	     const struct stap_how *how);
+
+/*
+ * run.c: does what `locktap run' does with these words, argv[0] being the
+ * command's name.  With a `how', the script must be a file.
+ */
+int locktap_run_words(int argc, char **argv, const struct stap_how *how);
+
+/* stap_progress.c: the line that tells how far stap is. */
+struct stap_progress {
+	bool active;
+	bool shown;
+	size_t done; /* steps */
+	struct timespec begun;
+	const char *started;
+};
+
+void stap_progress_begin(struct stap_progress *progress, const char *started);
+/* Whether a line of stap's is about its steps; such a line is not for the user. */
+bool stap_progress_takes(struct stap_progress *progress, const char *line,
+			 size_t length);
+void stap_progress_show(struct stap_progress *progress);
+void stap_progress_hide(struct stap_progress *progress);
 
 /* The beginning of the name of a folder for a rewritten copy. */
 #define STAP_COPY_FOLDER "locktap-run."

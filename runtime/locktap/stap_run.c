@@ -29,13 +29,18 @@
 /* How long the beginning of a line waits for its rest. */
 #define PATIENCE_MS 100
 
+/* How often the line that tells how far stap is is written. */
+#define PROGRESS_MS 1000
+
 struct filter {
-	const char *copy; /* the path of the rewritten script */
+	const char *copy; /* the path of the rewritten script; NULL: none */
 	const char *script; /* the path that the user knows */
 	const struct rewrite *rewrite;
 	char *text; /* read, not yet written */
 	size_t length, room;
 	bool closed; /* nobody reads what we write */
+	bool is_other; /* the kernel or a module is not what was probed */
+	struct stap_progress progress;
 };
 
 static void put(struct filter *filter, const char *text, size_t length)
@@ -121,11 +126,22 @@ static size_t source_begin(const char *text, size_t length)
 		       0;
 }
 
-/* A line without its end. */
-static void put_line(struct filter *filter, const char *text, size_t length)
+/* A line without its end; false: it is not for the user. */
+static bool put_line(struct filter *filter, const char *text, size_t length)
 {
-	size_t begin = source_begin(text, length);
+	static const char mismatch[] = "Build-id mismatch";
+	size_t begin;
 
+	if (memmem(text, length, mismatch, sizeof(mismatch) - 1))
+		filter->is_other = true;
+	if (stap_progress_takes(&filter->progress, text, length))
+		return false;
+	stap_progress_hide(&filter->progress);
+	if (!filter->copy) {
+		put(filter, text, length);
+		return true;
+	}
+	begin = source_begin(text, length);
 	for (size_t i = 0; begin && i < filter->rewrite->line_count; i++) {
 		const struct rewrite_line *line = &filter->rewrite->lines[i];
 
@@ -134,9 +150,10 @@ static void put_line(struct filter *filter, const char *text, size_t length)
 			continue;
 		put(filter, text, begin);
 		put(filter, line->before, strlen(line->before));
-		return;
+		return true;
 	}
 	put_with_paths(filter, text, length);
+	return true;
 }
 
 /* Writes all whole lines, and the rest too if it shall not wait. */
@@ -152,9 +169,9 @@ static void pass_on(struct filter *filter, bool all)
 
 		if (!end)
 			break;
-		put_line(filter, filter->text + begin,
-			 (size_t)(end - filter->text) - begin);
-		put(filter, "\n", 1);
+		if (put_line(filter, filter->text + begin,
+			     (size_t)(end - filter->text) - begin))
+			put(filter, "\n", 1);
 		begin = (size_t)(end - filter->text) + 1;
 	}
 	if (all) {
@@ -196,7 +213,7 @@ static bool read_some(struct filter *filter, int fd)
 /* ------------------------------------------------------------------------ */
 /* The process                                                               */
 
-static pid_t start(const char *stap, char **argv, int error_fd,
+static pid_t start(const char *stap, char **argv, int output_fd, int error_fd,
 		   const sigset_t *mask)
 {
 	pid_t child = fork();
@@ -204,6 +221,8 @@ static pid_t start(const char *stap, char **argv, int error_fd,
 	if (child)
 		return child;
 	prctl(PR_SET_PDEATHSIG, SIGTERM);
+	if (output_fd >= 0)
+		dup2(output_fd, STDOUT_FILENO);
 	dup2(error_fd, STDERR_FILENO);
 	sigprocmask(SIG_SETMASK, mask, NULL);
 	execv(stap, argv);
@@ -241,6 +260,14 @@ static bool take_signals(int fd, pid_t child, int *status)
 	return waitpid(child, status, WNOHANG) == child;
 }
 
+/* Until when to wait for something to come, in ms; -1: as long as it takes. */
+static int patience(const struct filter *filter)
+{
+	if (filter->length)
+		return PATIENCE_MS;
+	return filter->progress.active ? PROGRESS_MS : -1;
+}
+
 static int attend(pid_t child, int error_fd, int signal_fd,
 		  struct filter *filter)
 {
@@ -251,8 +278,11 @@ static int attend(pid_t child, int error_fd, int signal_fd,
 	int status = 0;
 
 	for (;;) {
-		int ready = poll(fds, 2, filter->length ? PATIENCE_MS : -1);
+		int ready;
 
+		if (!filter->length)
+			stap_progress_show(&filter->progress);
+		ready = poll(fds, 2, patience(filter));
 		if (ready == 0)
 			pass_on(filter, true);
 		if (ready > 0 && fds[0].revents && !read_some(filter, error_fd))
@@ -266,11 +296,16 @@ static int attend(pid_t child, int error_fd, int signal_fd,
 	while (fds[0].fd >= 0 && read_some(filter, error_fd))
 		;
 	pass_on(filter, true);
+	stap_progress_hide(&filter->progress);
+	if (filter->is_other)
+		locktap_fail(
+			"what is loaded is another build than what was probed: locktap doctor names it, and what to do");
 	return status;
 }
 
 int stap_run(const char *stap, char **argv, const char *copy,
-	     const char *script, const struct rewrite *rewrite)
+	     const char *script, const struct rewrite *rewrite,
+	     const struct stap_how *how)
 {
 	struct filter filter = { .copy = copy,
 				 .script = script,
@@ -289,7 +324,9 @@ int stap_run(const char *stap, char **argv, const char *copy,
 	signal_fd = signalfd(-1, &ours, SFD_CLOEXEC | SFD_NONBLOCK);
 	if (signal_fd < 0 || pipe2(fds, O_CLOEXEC) != 0)
 		return locktap_fail("cannot run %s: %s", stap, strerror(errno));
-	child = start(stap, argv, fds[1], &before);
+	if (how->progress)
+		stap_progress_begin(&filter.progress, how->started);
+	child = start(stap, argv, how->output_fd, fds[1], &before);
 	close(fds[1]);
 	if (child < 0)
 		return locktap_fail("cannot run %s: %s", stap, strerror(errno));
@@ -300,5 +337,9 @@ int stap_run(const char *stap, char **argv, const char *copy,
 	free(filter.text);
 	if (WIFEXITED(status))
 		return WEXITSTATUS(status);
+	/* Of ^C everybody knows, and of a pipe that nobody reads. */
+	if (WTERMSIG(status) != SIGINT && WTERMSIG(status) != SIGPIPE)
+		locktap_fail("stap was ended by signal %d (%s)",
+			     WTERMSIG(status), strsignal(WTERMSIG(status)));
 	return 128 + WTERMSIG(status);
 }

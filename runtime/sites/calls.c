@@ -39,6 +39,15 @@ struct pending {
 	bool portable;
 	int column;
 	const void *instance; /* of the function that has the place */
+	uint64_t given; /* the function that is given the lock, 0: none */
+};
+
+/* A function that works on a lock that it is given. */
+struct wrapper {
+	struct target target; /* as which it is looked for */
+	bool waits;
+	bool named; /* the lock has a name in it, if not a good one */
+	bool unclear; /* it is given several, or does all that is to be done */
 };
 
 struct run {
@@ -51,6 +60,8 @@ struct run {
 	struct pending *list;
 	size_t count;
 	size_t unreadable;
+	struct wrapper *wrappers;
+	size_t wrapper_count;
 	unsigned int ask;
 	bool has_classes; /* the unit that is being scanned may have */
 	size_t share, shares; /* which of the units are for this run */
@@ -62,11 +73,12 @@ static bool has_code(Dwarf_Die *die)
 	       dwarf_hasattr(die, DW_AT_ranges);
 }
 
-static const struct sites_operation *operation_of(Dwarf_Die *function)
+static const struct sites_operation *operation_of(Dwarf_Die *function,
+						  bool is_program)
 {
 	const char *name = dwarf_diename(function);
 
-	return name ? sites_operation(name) : NULL;
+	return name ? sites_operation(name, is_program) : NULL;
 }
 
 static const struct sites_operation *
@@ -80,7 +92,9 @@ called_operation(const struct callees *callees, Dwarf_Die *call)
 		if (callees->list[i].die == callee.addr)
 			return callees->list[i].operation;
 	/* Those of its own unit are all in the list. */
-	return callee.cu == callees->unit ? NULL : operation_of(&callee);
+	return callee.cu == callees->unit ?
+		       NULL :
+		       operation_of(&callee, callees->of_program);
 }
 
 /* ------------------------------------------------------------------------ */
@@ -128,7 +142,8 @@ static bool scan(struct run *run, const struct callees *callees, Dwarf_Die *die,
 static bool add_function(struct run *run, struct callees *callees,
 			 Dwarf_Die *die)
 {
-	const struct sites_operation *operation = operation_of(die);
+	const struct sites_operation *operation =
+		operation_of(die, callees->of_program);
 	void *list = callees->list;
 
 	if (operation) {
@@ -200,19 +215,6 @@ static bool scan_unit(struct run *run, struct callees *callees,
 	return result > 0;
 }
 
-static bool is_c(Dwarf_Die *unit)
-{
-	switch (dwarf_srclang(unit)) {
-	case DW_LANG_C89:
-	case DW_LANG_C:
-	case DW_LANG_C99:
-	case DW_LANG_C11:
-	case DW_LANG_Mips_Assembler:
-		return true;
-	}
-	return false;
-}
-
 /* Compilers that do not optimise write no call sites. */
 static bool tells_calls(Dwarf_Die *function)
 {
@@ -229,7 +231,9 @@ static bool add_unit(struct run *run, Dwarf_Die *die)
 	void *list = run->units;
 
 	unit.callees.unit = die->cu;
-	run->has_classes = !is_c(die);
+	unit.callees.of_program = sites_kind(run->finder.image) ==
+				  SITES_PROGRAM;
+	run->has_classes = !sites_is_c(die);
 	if (!scan_unit(run, &unit.callees, die, &shares, 0)) {
 		free(unit.callees.list);
 		return false;
@@ -394,7 +398,7 @@ static void check_within(struct function *function, struct call *call)
 
 static bool add_call(struct function *function, Dwarf_Die *die, int scope)
 {
-	struct call call = { .die = *die, .scope = scope };
+	struct call call = { .die = *die, .scope = scope, .reg = REG_RDI };
 	void *list = function->calls;
 	Dwarf_Attribute attribute;
 	Dwarf_Addr after;
@@ -494,6 +498,19 @@ static bool find_instruction(struct function *function, uint64_t after,
 	       sites_instruction_before(function, after, address, tail);
 }
 
+/* Whether an inlined function is the C++ library's. */
+static bool is_library(const struct function *function, Dwarf_Die *die)
+{
+	const char *file;
+
+	if (sites_kind(function->finder->image) != SITES_PROGRAM)
+		return false;
+	file = sites_decl_file(die);
+	/* Of gcc, and of clang's own library. */
+	return file && (strstr(file, "/include/c++/") ||
+			strstr(file, "/c++/v1/") || strstr(file, "/gthr-"));
+}
+
 /* Where the operation is called: outside of the lock headers' wrappers. */
 static int outer_scope(const struct function *function, int scope, int *wrapper)
 {
@@ -502,9 +519,11 @@ static int outer_scope(const struct function *function, int scope, int *wrapper)
 		if (!function->scopes[at].is_inline &&
 		    function->scopes[at].parent >= 0)
 			continue;
-		if (!function->scopes[at].is_inline ||
-		    !sites_is_wrapper(
-			    sites_die_name(&function->scopes[at].die)))
+		if (!function->scopes[at].is_inline)
+			return at;
+		if (!sites_is_wrapper(
+			    sites_die_name(&function->scopes[at].die)) &&
+		    !is_library(function, &function->scopes[at].die))
 			return at;
 		*wrapper = at;
 	}
@@ -625,7 +644,8 @@ static enum argument first_argument(const struct call *call, uint64_t *address,
 
 		if (!dwarf_attr(&child, DW_AT_location, &attribute) ||
 		    dwarf_getlocation(&attribute, &ops, &count) != 0 ||
-		    count != 1 || ops[0].atom != DW_OP_reg0 + REG_RDI)
+		    count != 1 ||
+		    ops[0].atom != DW_OP_reg0 + (unsigned int)call->reg)
 			continue;
 		if (!(dwarf_attr(&child, DW_AT_call_value, &attribute) ||
 		      dwarf_attr(&child, DW_AT_GNU_call_site_value,
@@ -637,10 +657,14 @@ static enum argument first_argument(const struct call *call, uint64_t *address,
 	return ARGUMENT_NONE;
 }
 
-static bool name_call(struct function *function, const struct call *call,
-		      const struct sites_call *found_call, struct found *found)
+static bool name_with(struct function *function, const struct call *call,
+		      const struct sites_call *found_call, bool outer,
+		      struct found *found)
 {
-	struct goal goal = { .kind = call->operation->kind, .steps = 1 };
+	const struct goal start = { .kind = call->operation->kind,
+				    .outer = outer,
+				    .steps = 1 };
+	struct goal goal = start;
 	uint64_t address = 0;
 	int reg = 0;
 
@@ -663,12 +687,108 @@ static bool name_call(struct function *function, const struct call *call,
 	default:
 		break;
 	}
-	memset(&goal, 0, sizeof(goal));
-	goal.kind = call->operation->kind;
-	goal.steps = 1;
+	goal = start;
 	goal.offset[0] = -call->past;
-	return sites_follow(function, found_call->address, REG_RDI, &goal,
+	return sites_follow(function, found_call->address, call->reg, &goal,
 			    found);
+}
+
+/*
+ * In a program, first without what only wraps a lock; *weak: that found none.
+ */
+static bool name_call(struct function *function, const struct call *call,
+		      const struct sites_call *found_call, struct found *found,
+		      bool *weak)
+{
+	*weak = sites_kind(function->finder->image) == SITES_PROGRAM;
+	/* It is a number. */
+	if (call->operation->kind == SITES_PTHREAD_JOIN)
+		return *weak = false;
+	if (*weak && name_with(function, call, found_call, true, found)) {
+		*weak = false;
+		return true;
+	}
+	return name_with(function, call, found_call, false, found);
+}
+
+static struct wrapper *wrapper_at(struct run *run, uint64_t address)
+{
+	for (size_t i = 0; i < run->wrapper_count; i++)
+		if (run->wrappers[i].target.address == address)
+			return &run->wrappers[i];
+	return NULL;
+}
+
+/*
+ * Keeps a function as one that works on a lock it is given; its callers know
+ * more.  That it lets go as well is of no use to those who wait.
+ */
+static bool add_wrapper(struct run *run, const struct wrapper *wrapper)
+{
+	struct wrapper *known = wrapper_at(run, wrapper->target.address);
+	const struct target *target = &wrapper->target;
+	void *list = run->wrappers;
+
+	if (known && known->waits && wrapper->waits) {
+		known->unclear |= known->target.reg != target->reg ||
+				  known->target.past != target->past ||
+				  known->target.operation->kind !=
+					  target->operation->kind;
+		return true;
+	}
+	if (known) {
+		/* Who takes it and lets it go is no wrapper of either. */
+		bool unclear = known->unclear ||
+			       (known->waits != wrapper->waits && known->named);
+
+		if (wrapper->waits)
+			*known = *wrapper;
+		known->unclear = unclear;
+		return true;
+	}
+	if (!sites_grow(&list, run->wrapper_count, sizeof(*wrapper),
+			run->finder.error))
+		return false;
+	run->wrappers = list;
+	run->wrappers[run->wrapper_count++] = *wrapper;
+	return true;
+}
+
+/* Where a function begins, 0 if that is not known. */
+static uint64_t entry_of(struct function *function)
+{
+	Dwarf_Addr low = function->bare.low;
+
+	return function->die.addr && dwarf_entrypc(&function->die, &low) != 0 ?
+		       0 :
+		       low;
+}
+
+/* Whether a call's lock is what its function was given. */
+static bool check_given(struct run *run, struct function *function,
+			const struct call *call, bool named,
+			struct pending *pending)
+{
+	struct wrapper wrapper = {
+		.target = {
+			.operation = call->operation,
+			.function = function->name,
+		},
+		.waits = call->operation->op != SITES_UNLOCK,
+		.named = named,
+	};
+	uint64_t low = pending->call.entry;
+	int64_t added;
+
+	if (!low)
+		return true;
+	if (!sites_parameter(function, pending->call.address, call->reg,
+			     &wrapper.target.reg, &added))
+		return true;
+	wrapper.target.address = low;
+	wrapper.target.past = call->past - added;
+	pending->given = low;
+	return add_wrapper(run, &wrapper);
 }
 
 /*
@@ -678,12 +798,24 @@ static bool name_call(struct function *function, const struct call *call,
 static bool is_portable(const struct function *function, int scope,
 			const struct found *found)
 {
-	int wrapper, outer = outer_scope(function, scope, &wrapper);
+	int wrapper, outer;
 
+	if (found->scope < 0)
+		return false;
+	outer = outer_scope(function, scope, &wrapper);
 	for (int at = found->scope; at >= 0; at = function->scopes[at].parent)
 		if (at == outer)
 			return true;
 	return false;
+}
+
+/* The innermost scope at an address: those in it come after it. */
+static int scope_at(const struct function *function, uint64_t address)
+{
+	for (size_t i = function->scope_count; i-- > 0;)
+		if (dwarf_haspc(&function->scopes[i].die, address) > 0)
+			return (int)i;
+	return 0;
 }
 
 static bool add_lock_call(struct run *run, struct function *function,
@@ -696,16 +828,20 @@ static bool add_lock_call(struct run *run, struct function *function,
 			.op = call->operation->op,
 			.kind = call->operation->kind,
 			.mode = call->operation->mode,
-			.called = call->operation->within ?
-					  call->operation->within :
-					  call->operation->name,
+			.called = call->called		  ? call->called :
+				  call->operation->within ?
+						    call->operation->within :
+						    call->operation->name,
 			.success = call->operation->success,
 			.name = "?",
 			.function = function->name,
+			.entry = entry_of(function),
 		},
 	};
+	struct call placed = *call;
 	struct found found;
 	void *list = run->list;
+	bool weak, named;
 	int wrapper;
 
 	if (!find_instruction(function, call->after, &pending.call.address,
@@ -713,13 +849,25 @@ static bool add_lock_call(struct run *run, struct function *function,
 		run->unreadable++;
 		return true;
 	}
-	pending.instance =
-		function->scopes[outer_scope(function, call->scope, &wrapper)]
-			.die.addr;
-	call_place(function, call->scope, pending.call.address, &pending);
-	if (!add_chain(function, call->scope, &pending.call))
+	pending.call.file = "?";
+	/* clang has all calls in the function, whatever they are inlined with. */
+	if (function->scope_count && sites_kind(finder->image) == SITES_PROGRAM)
+		placed.scope = scope_at(function, pending.call.address);
+	call = &placed;
+	if (function->scope_count) {
+		pending.instance =
+			function->scopes[outer_scope(function, call->scope,
+						     &wrapper)]
+				.die.addr;
+		call_place(function, call->scope, pending.call.address,
+			   &pending);
+		if (!add_chain(function, call->scope, &pending.call))
+			return false;
+	}
+	named = name_call(function, call, &pending.call, &found, &weak);
+	if (weak && !check_given(run, function, call, named, &pending))
 		return false;
-	if (name_call(function, call, &pending.call, &found)) {
+	if (named) {
 		pending.call.how = found.how;
 		pending.call.fixed = found.fixed;
 		pending.call.declared = found.declared;
@@ -751,15 +899,6 @@ static void function_free(struct function *function)
 	free(function->passed);
 }
 
-/* The innermost scope at an address: those in it come after it. */
-static int scope_at(const struct function *function, uint64_t address)
-{
-	for (size_t i = function->scope_count; i-- > 0;)
-		if (dwarf_haspc(&function->scopes[i].die, address) > 0)
-			return (int)i;
-	return 0;
-}
-
 static bool add_by_code(struct function *function, uint64_t after,
 			const struct sites_operation *operation)
 {
@@ -767,6 +906,7 @@ static bool add_by_code(struct function *function, uint64_t after,
 		.scope = scope_at(function, after - 1),
 		.after = after,
 		.operation = operation,
+		.reg = REG_RDI,
 	};
 	void *list = function->calls;
 
@@ -890,6 +1030,255 @@ static bool name_by_place(struct run *run)
 	}
 	free(list);
 	return true;
+}
+
+/* ------------------------------------------------------------------------ */
+/* Functions that are given a lock: their callers know which                 */
+
+/* Wrappers of wrappers of … */
+#define MAX_ROUNDS 6
+
+struct hit {
+	uint64_t after;
+	struct target target;
+};
+
+/* An out-of-line function's code. */
+struct home {
+	uint64_t low, high;
+	Dwarf_Die unit;
+	Dwarf_Die die;
+};
+
+struct callers {
+	struct run *run;
+	struct hit *hits;
+	size_t hit_count;
+	struct home *homes;
+	size_t home_count;
+	bool homes_read;
+};
+
+static bool add_hit(void *argument, uint64_t after, const struct target *target)
+{
+	struct callers *callers = argument;
+	void *list = callers->hits;
+
+	if (!sites_grow(&list, callers->hit_count, sizeof(*callers->hits),
+			callers->run->finder.error))
+		return false;
+	callers->hits = list;
+	callers->hits[callers->hit_count++] = (struct hit){ after, *target };
+	return true;
+}
+
+static bool add_home(struct callers *callers, Dwarf_Die *unit, Dwarf_Die *die)
+{
+	Dwarf_Addr base, low, high;
+	ptrdiff_t offset = 0;
+
+	if (!has_code(die))
+		return true;
+	while ((offset = dwarf_ranges(die, offset, &base, &low, &high)) > 0) {
+		void *list = callers->homes;
+
+		if (low >= high)
+			continue;
+		if (!sites_grow(&list, callers->home_count,
+				sizeof(*callers->homes),
+				callers->run->finder.error))
+			return false;
+		callers->homes = list;
+		callers->homes[callers->home_count++] =
+			(struct home){ low, high, *unit, *die };
+	}
+	return true;
+}
+
+static bool read_homes_of(struct callers *callers, Dwarf_Die *unit,
+			  Dwarf_Die *parent, int level)
+{
+	struct finder *finder = &callers->run->finder;
+	bool is_c = sites_is_c(unit), good = true;
+	Dwarf_Die child;
+	int result;
+
+	if (level > SITES_MAX_DEPTH)
+		return sites_fail(
+			finder->error,
+			"%s: the debug information is damaged: nested too deeply",
+			finder->image->path);
+	result = sites_child(finder->image, parent, &child, finder->error);
+	while (result == 0) {
+		switch (dwarf_tag(&child)) {
+		case DW_TAG_subprogram:
+			good = add_home(callers, unit, &child);
+			break;
+		case DW_TAG_namespace:
+		case DW_TAG_class_type:
+		case DW_TAG_structure_type:
+			good = is_c ||
+			       read_homes_of(callers, unit, &child, level + 1);
+			break;
+		}
+		if (!good)
+			return false;
+		result = sites_sibling(finder->image, &child, &child,
+				       finder->error);
+	}
+	return result > 0;
+}
+
+static int compare_homes(const void *left, const void *right)
+{
+	const struct home *a = left, *b = right;
+
+	return a->low < b->low ? -1 : a->low > b->low;
+}
+
+static bool read_homes(struct callers *callers)
+{
+	Dwarf_CU *cu = NULL;
+	Dwarf_Die die, split;
+
+	if (callers->homes_read)
+		return true;
+	callers->homes_read = true;
+	while (dwarf_get_units(callers->run->finder.image->dwarf, cu, &cu, NULL,
+			       NULL, &die, &split) == 0) {
+		if (split_name(&die) && split.addr)
+			die = split;
+		if (dwarf_tag(&die) == DW_TAG_compile_unit &&
+		    !read_homes_of(callers, &die, &die, 0))
+			return false;
+	}
+	if (callers->home_count)
+		qsort(callers->homes, callers->home_count,
+		      sizeof(*callers->homes), compare_homes);
+	return true;
+}
+
+static const struct home *home_of(const struct callers *callers,
+				  uint64_t address)
+{
+	size_t low = 0, high = callers->home_count;
+
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+
+		if (callers->homes[middle].low <= address)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low && address < callers->homes[low - 1].high ?
+		       &callers->homes[low - 1] :
+		       NULL;
+}
+
+static bool add_caller(struct run *run, struct function *function,
+		       const struct hit *hit)
+{
+	struct call call = {
+		.scope = -1,
+		.after = hit->after,
+	};
+
+	for (size_t i = 0; i < function->call_count; i++)
+		if (function->calls[i].after == hit->after)
+			call = function->calls[i];
+	if (call.scope < 0)
+		call.scope = scope_at(function, hit->after - 1);
+	call.operation = hit->target.operation;
+	call.called = hit->target.function;
+	call.reg = hit->target.reg;
+	call.past = hit->target.past;
+	return add_lock_call(run, function, &call);
+}
+
+/* The calls from one function, beginning with a hit; *next: those behind. */
+static bool do_callers(struct callers *callers, size_t from, size_t *next)
+{
+	struct run *run = callers->run;
+	const struct home *home =
+		home_of(callers, callers->hits[from].after - 1);
+	struct callees callees = { .of_program = true };
+	struct function function = { .finder = &run->finder,
+				     .callees = &callees };
+	bool good;
+
+	*next = from + 1;
+	if (!home)
+		return true;
+	while (*next < callers->hit_count &&
+	       home_of(callers, callers->hits[*next].after - 1) == home)
+		++*next;
+	/* The unit's own lock calls are known already. */
+	callees.unit = home->unit.cu;
+	function.unit = home->unit;
+	function.die = home->die;
+	function.name = sites_die_name(&function.die);
+	good = collect(&function, &function.die, -1);
+	for (size_t i = 0; good && i < function.call_count; i++)
+		function.calls[i].operation = NULL;
+	for (size_t i = from; good && i < *next; i++)
+		good = add_caller(run, &function, &callers->hits[i]);
+	function_free(&function);
+	return good;
+}
+
+/* The calls of the wrappers from a number on. */
+static bool find_callers(struct callers *callers, size_t first)
+{
+	struct run *run = callers->run;
+	struct finder *finder = &run->finder;
+	struct targets targets = { 0 };
+	size_t count = 0, last = run->wrapper_count;
+	struct target *list = calloc(last - first, sizeof(*list));
+	bool good = list != NULL;
+
+	if (!good)
+		return sites_fail(finder->error, "out of memory");
+	for (size_t i = first; i < last; i++)
+		if (!run->wrappers[i].unclear)
+			list[count++] = run->wrappers[i].target;
+	callers->hit_count = 0;
+	good = sites_targets_own(finder->image, &finder->targets, list, count,
+				 &targets, finder->error) &&
+	       sites_scan_targets(finder->image, &targets, add_hit, callers) &&
+	       (!callers->hit_count || read_homes(callers));
+	for (size_t i = 0, next; good && i < callers->hit_count; i = next)
+		good = do_callers(callers, i, &next);
+	sites_targets_free(&targets);
+	free(list);
+	return good;
+}
+
+static bool find_all_callers(struct run *run)
+{
+	struct callers callers = { .run = run };
+	size_t first = 0, count;
+	bool good = true;
+
+	for (int round = 0;
+	     good && round < MAX_ROUNDS && first < run->wrapper_count;
+	     round++) {
+		count = run->wrapper_count;
+		good = find_callers(&callers, first);
+		first = count;
+	}
+	/* Where that is known, the place in the wrapper says nothing. */
+	for (size_t i = 0; i < run->count; i++) {
+		struct pending *pending = &run->list[i];
+		struct wrapper *wrapper = wrapper_at(run, pending->given);
+
+		pending->call.by_caller =
+			pending->given && wrapper && !wrapper->unclear &&
+			wrapper - run->wrappers < (ptrdiff_t)first;
+	}
+	free(callers.hits);
+	free(callers.homes);
+	return good;
 }
 
 static int compare_calls(const void *left, const void *right)
@@ -1048,6 +1437,122 @@ static bool join_calls(struct worker *workers, size_t count,
 	return true;
 }
 
+/* ------------------------------------------------------------------------ */
+/* A program without debug information: its code, and what symbols it has    */
+
+struct named_range {
+	struct sites_range range;
+	const char *name;
+};
+
+struct bare {
+	struct run *run;
+	struct named_range *symbols;
+	size_t symbol_count;
+	struct sites_range *frames;
+	size_t frame_count;
+};
+
+static bool add_function_symbol(const struct sites_symbol *symbol,
+				void *argument)
+{
+	struct bare *bare = argument;
+	void *list = bare->symbols;
+
+	if (GELF_ST_TYPE(symbol->sym.st_info) != STT_FUNC ||
+	    symbol->section == SHN_UNDEF || !symbol->sym.st_size)
+		return true;
+	if (!sites_grow(&list, bare->symbol_count, sizeof(*bare->symbols),
+			bare->run->finder.error))
+		return false;
+	bare->symbols = list;
+	bare->symbols[bare->symbol_count++] = (struct named_range){
+		{ symbol->sym.st_value,
+		  symbol->sym.st_value + symbol->sym.st_size },
+		symbol->name
+	};
+	return true;
+}
+
+static int compare_symbols(const void *left, const void *right)
+{
+	const struct named_range *a = left, *b = right;
+
+	if (a->range.low != b->range.low)
+		return a->range.low < b->range.low ? -1 : 1;
+	return strcmp(a->name, b->name);
+}
+
+static const struct named_range *symbol_at(const struct bare *bare,
+					   uint64_t address)
+{
+	size_t low = 0, high = bare->symbol_count;
+
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+
+		if (bare->symbols[middle].range.low <= address)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low && address < bare->symbols[low - 1].range.high ?
+		       &bare->symbols[low - 1] :
+		       NULL;
+}
+
+static bool add_bare_call(void *argument, uint64_t after,
+			  const struct target *target)
+{
+	struct bare *bare = argument;
+	const struct named_range *symbol = symbol_at(bare, after - 1);
+	const struct sites_range *frame =
+		sites_frame_at(bare->frames, bare->frame_count, after - 1);
+	struct function function = {
+		.finder = &bare->run->finder,
+		.name = symbol ? symbol->name : "?",
+	};
+	struct call call = {
+		.after = after,
+		.operation = target->operation,
+		.called = target->function,
+		.reg = target->reg,
+		.past = target->past,
+	};
+	bool good;
+
+	if (symbol)
+		function.bare = symbol->range;
+	else if (frame)
+		function.bare = *frame;
+	good = add_lock_call(bare->run, &function, &call);
+	function_free(&function);
+	return good;
+}
+
+static bool find_bare_calls(struct run *run)
+{
+	struct finder *finder = &run->finder;
+	struct bare bare = { .run = run };
+	bool good;
+
+	/* A stripped file may not have any. */
+	good = (!finder->image->symtab ||
+		sites_each_symbol(finder->image, add_function_symbol, &bare,
+				  finder->error)) &&
+	       sites_frames(finder->image, &bare.frames, &bare.frame_count,
+			    finder->error) &&
+	       sites_finder_open(finder);
+	if (bare.symbol_count)
+		qsort(bare.symbols, bare.symbol_count, sizeof(*bare.symbols),
+		      compare_symbols);
+	good = good && sites_scan_targets(finder->image, &finder->targets,
+					  add_bare_call, &bare);
+	free(bare.symbols);
+	free(bare.frames);
+	return good;
+}
+
 static bool find_calls(struct worker *workers, size_t count,
 		       struct sites_calls *calls, struct sites_error *error)
 {
@@ -1057,6 +1562,11 @@ static bool find_calls(struct worker *workers, size_t count,
 	if (sites_kind(image) == SITES_PROGRAM &&
 	    !sites_targets_read(image, &run->finder.targets, error))
 		return false;
+	if (!sites_has_debug_info(image)) {
+		run->finder.error = error;
+		return sites_globals_finish(image, &run->globals, error) &&
+		       find_bare_calls(run) && finish(run, calls);
+	}
 	if (!all_workers(workers, count, scan_units, error) ||
 	    !join_globals(workers, count, error))
 		return false;
@@ -1065,7 +1575,8 @@ static bool find_calls(struct worker *workers, size_t count,
 	    !join_calls(workers, count, error))
 		return false;
 	run->finder.error = error;
-	return name_by_place(run) && finish(run, calls);
+	return find_all_callers(run) && name_by_place(run) &&
+	       finish(run, calls);
 }
 
 static void worker_free(struct worker *worker)
@@ -1080,6 +1591,7 @@ static void worker_free(struct worker *worker)
 	sites_targets_free(&run->finder.targets);
 	free(run->places);
 	free(run->list);
+	free(run->wrappers);
 }
 
 /* Only a kernel's image is worth it. */

@@ -356,7 +356,7 @@ static bool is_fentry(struct function *function, uint64_t address)
 {
 	Dwarf_Addr low;
 
-	return dwarf_entrypc(&function->die, &low) == 0 &&
+	return function->die.addr && dwarf_entrypc(&function->die, &low) == 0 &&
 	       (address == low || address == low + 4);
 }
 
@@ -577,7 +577,12 @@ static bool disassemble(struct function *function)
 	if (function->disassembled)
 		return true;
 	function->disassembled = true;
-	while ((offset = dwarf_ranges(&function->die, offset, &base, &low,
+	if (!function->die.addr &&
+	    !disassemble_range(function, function->bare.low,
+			       function->bare.high))
+		return false;
+	while (function->die.addr &&
+	       (offset = dwarf_ranges(&function->die, offset, &base, &low,
 				      &high)) > 0)
 		if (low < high && !disassemble_range(function, low, high))
 			return false;
@@ -1354,6 +1359,27 @@ static struct visit *seen_before(struct walk *walk, size_t index,
 	return NULL;
 }
 
+/*
+ * Whether a place has been come to twice with nothing else than another number
+ * added: a loop goes from one element of an array to the next.  Two of them
+ * that have one name stand for all.
+ */
+static bool is_stride(struct walk *walk, size_t index,
+		      const struct state *state)
+{
+	int count = 0;
+
+	for (size_t i = 0; i < walk->visited_count; i++) {
+		struct state other = walk->visited[i].state;
+
+		if (walk->visited[i].index != index)
+			continue;
+		other.goal.offset[0] = state->goal.offset[0];
+		count += same_state(&other, state);
+	}
+	return count >= 2;
+}
+
 static bool visit(struct walk *walk, size_t index, const struct state *state)
 {
 	struct visit *visit = &walk->visited[walk->visited_count];
@@ -1414,7 +1440,7 @@ static enum result back_from_join(struct walk *walk, size_t index,
 	struct found other;
 	size_t from;
 
-	if (seen_before(walk, index, state))
+	if (seen_before(walk, index, state) || is_stride(walk, index, state))
 		return CYCLE;
 	if (!visit(walk, index, state))
 		return UNKNOWN;
@@ -1927,19 +1953,105 @@ bool sites_each_target(struct function *function, const struct targets *targets,
 		return false;
 	for (size_t i = 0; i < function->code_count; i++) {
 		const struct instruction *at = &function->code[i];
-		const struct sites_operation *operation;
+		const struct target *target;
 		uint64_t address;
 		bool is_slot;
 
 		if (at->flow == NEXT ||
 		    !call_target(function, i, &address, &is_slot))
 			continue;
-		operation = sites_target(targets, address, is_slot);
-		if (operation &&
-		    !each(function, at->address + at->size, operation))
+		target = sites_target(targets, address, is_slot);
+		if (target &&
+		    !each(function, at->address + at->size, target->operation))
 			return false;
 	}
 	return true;
+}
+
+/* Whether a function may be given an integer or a pointer in a register. */
+static bool is_parameter(int reg)
+{
+	return reg == REG_RDI || reg == REG_RSI || reg == REG_RDX ||
+	       reg == REG_RCX || reg == 8 || reg == 9;
+}
+
+static bool is_entered_at(struct function *function, size_t index)
+{
+	Dwarf_Addr low = function->bare.low;
+
+	if (function->die.addr && dwarf_entrypc(&function->die, &low) != 0)
+		return false;
+	return function->code[index].address == low &&
+	       function->code[index].jump == NO_JUMP;
+}
+
+/*
+ * The one instruction that stores to a slot of the frame whose address nobody
+ * takes: what the compiler does with parameters when it does not optimise.
+ */
+static bool only_store(struct function *function, int64_t slot, size_t *index,
+		       int *reg)
+{
+	size_t count = 0;
+
+	for (size_t i = 0; i < function->code_count; i++) {
+		const cs_insn *insn;
+		const cs_x86_op *from;
+		int64_t taken;
+		int base;
+
+		if (function->code[i].flow != NEXT)
+			continue;
+		insn = decode(function, i);
+		if (!insn)
+			return false;
+		from = &insn->detail->x86.operands[1];
+		if (insn->id == X86_INS_LEA) {
+			base = whole_register(from->mem.base);
+			if (base >= 0 &&
+			    sites_slot(function, insn->address, base,
+				       from->mem.disp, &taken) &&
+			    taken <= slot && slot - taken < 64)
+				return false;
+			continue;
+		}
+		if (!changes(function, i, true, 0, slot))
+			continue;
+		insn = decode(function, i);
+		from = insn ? &insn->detail->x86.operands[1] : NULL;
+		if (count++ || !from || insn->id != X86_INS_MOV ||
+		    from->type != X86_OP_REG ||
+		    (*reg = whole_register(from->reg)) < 0)
+			return false;
+		*index = i;
+	}
+	return count == 1;
+}
+
+bool sites_parameter(struct function *function, uint64_t address, int reg,
+		     int *from, int64_t *added)
+{
+	struct origin origin;
+	size_t index;
+
+	*added = 0;
+	if (!disassemble(function) || function->unclear ||
+	    !find_instruction(function, address, &index))
+		return false;
+	for (int i = 0; i < 2; i++) {
+		origin = origin_from(function, index, false, reg, 0);
+		if (origin.what != ORIGIN_HERE)
+			return false;
+		*added += origin.added;
+		if (!origin.in_slot) {
+			*from = origin.reg;
+			return is_parameter(origin.reg) &&
+			       is_entered_at(function, origin.index);
+		}
+		if (!only_store(function, origin.slot, &index, &reg))
+			return false;
+	}
+	return false;
 }
 
 bool sites_follow(struct function *function, uint64_t address, int reg,

@@ -100,6 +100,19 @@ bool sites_op_address(Dwarf_Attribute *location, const Dwarf_Op *op,
 	return false;
 }
 
+bool sites_is_c(Dwarf_Die *unit)
+{
+	switch (dwarf_srclang(unit)) {
+	case DW_LANG_C89:
+	case DW_LANG_C:
+	case DW_LANG_C99:
+	case DW_LANG_C11:
+	case DW_LANG_Mips_Assembler:
+		return true;
+	}
+	return false;
+}
+
 bool sites_callee(Dwarf_Die *call, Dwarf_Die *callee)
 {
 	Dwarf_Attribute attribute;

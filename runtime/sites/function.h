@@ -48,15 +48,22 @@ struct callee {
 
 struct callees {
 	void *unit; /* as in a Dwarf_Die's cu */
+	bool of_program;
 	struct callee *list;
 	size_t count;
 };
 
-/* What a program's calls of lock functions lead to. */
+/*
+ * What a program's calls of lock functions lead to; also a function of its own
+ * that is given a lock.
+ */
 struct target {
 	uint64_t address;
 	bool is_slot; /* the address of the function's address */
 	const struct sites_operation *operation;
+	int reg; /* that has the lock's address, */
+	int64_t past; /* or one in the lock: so much behind its begin */
+	const char *function; /* NULL: the operation's */
 };
 
 /* A place that the loader fills with a symbol's address. */
@@ -79,7 +86,9 @@ struct call {
 	int scope;
 	uint64_t after;
 	const struct sites_operation *operation; /* NULL: not a lock's */
-	int64_t past; /* where in the lock its argument points to */
+	const char *called; /* NULL: the operation's function */
+	int reg; /* its argument, */
+	int64_t past; /* and where in the lock that points to */
 };
 
 /* Where a variable is, in a range of addresses. */
@@ -135,6 +144,7 @@ struct jump {
 struct goal {
 	enum sites_lock_kind kind;
 	bool percpu; /* a CPU's offset has been added */
+	bool outer; /* what only wraps the lock is to begin no name */
 	int steps; /* pointers followed, plus one */
 	int64_t offset
 		[GOAL_STEPS]; /* added before each is followed, and at the end */
@@ -205,6 +215,7 @@ struct function {
 	struct finder *finder;
 	Dwarf_Die unit;
 	Dwarf_Die die;
+	struct sites_range bare; /* its code, where there is no die */
 	const char *name;
 	const struct callees *callees;
 
@@ -278,8 +289,24 @@ void sites_targets_free(struct targets *targets);
 const struct slot *sites_slot_at(const struct targets *targets,
 				 uint64_t address);
 /* The lock function that is there, or NULL. */
-const struct sites_operation *sites_target(const struct targets *targets,
-					   uint64_t address, bool is_slot);
+const struct target *sites_target(const struct targets *targets,
+				  uint64_t address, bool is_slot);
+/*
+ * The calls of functions of the image's own, which are what is to be looked for
+ * then, and nothing else; `from' are the image's targets.
+ */
+bool sites_targets_own(struct sites_image *image, const struct targets *from,
+		       const struct target *functions, size_t count,
+		       struct targets *targets, struct sites_error *error);
+/*
+ * Calls `each' for whatever in the code calls or jumps to a target, by the bytes
+ * alone, until it returns false; which is what is returned then.
+ */
+bool sites_scan_targets(struct sites_image *image,
+			const struct targets *targets,
+			bool (*each)(void *argument, uint64_t after,
+				     const struct target *target),
+			void *argument);
 
 /* code.c */
 /*
@@ -295,6 +322,12 @@ void sites_finder_close(struct finder *finder);
 /* The call or jump that ends at an address. */
 bool sites_instruction_before(struct function *function, uint64_t after,
 			      uint64_t *address, bool *tail);
+/*
+ * Whether what is in a register before an instruction is what the function got
+ * in a register, plus a number.
+ */
+bool sites_parameter(struct function *function, uint64_t address, int reg,
+		     int *from, int64_t *added);
 /* Names the lock whose address is in a register before an instruction. */
 bool sites_follow(struct function *function, uint64_t address, int reg,
 		  const struct goal *goal, struct found *found);

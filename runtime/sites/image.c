@@ -164,16 +164,23 @@ static bool has_zstd(Elf *elf)
 	return false;
 }
 
-static Elf_Scn *find_symtab(Elf *elf)
+static Elf_Scn *find_table(Elf *elf, unsigned int type)
 {
 	Elf_Scn *section = NULL;
 	GElf_Shdr header;
 
 	while ((section = elf_nextscn(elf, section)))
-		if (gelf_getshdr(section, &header) &&
-		    header.sh_type == SHT_SYMTAB)
+		if (gelf_getshdr(section, &header) && header.sh_type == type)
 			return section;
 	return NULL;
+}
+
+static bool no_debug_info(const struct sites_image *image,
+			  struct sites_error *error)
+{
+	sites_fail(error, "%s has no debug information", image->path);
+	error->failure = SITES_NO_DEBUG_INFO;
+	return false;
 }
 
 /* Takes over fd if it succeeds, and if it does not. */
@@ -210,18 +217,15 @@ static bool load(struct sites_image *image, int fd, struct sites_error *error)
 		return sites_fail(
 			error, "%s: the debug information cannot be read: %s",
 			image->path, dwfl_errmsg(-1));
-	if (!image->dwarf) {
-		sites_fail(error, "%s has no debug information", image->path);
-		error->failure = SITES_NO_DEBUG_INFO;
-		return false;
-	}
-
 	image->symbols = image->elf;
-	image->symtab = find_symtab(image->symbols);
-	if (!image->symtab) {
+	image->symtab = find_table(image->symbols, SHT_SYMTAB);
+	if (!image->symtab && image->dwarf) {
 		image->symbols = dwarf_getelf(image->dwarf);
-		image->symtab = find_symtab(image->symbols);
+		image->symtab = find_table(image->symbols, SHT_SYMTAB);
 	}
+	/* Without any, those that other files see have to do. */
+	if (!image->symtab && !image->dwarf)
+		image->symtab = find_table(image->elf, SHT_DYNSYM);
 	return true;
 }
 
@@ -260,6 +264,7 @@ static bool set_kind(struct sites_image *image, struct sites_error *error)
 	GElf_Sym symbol = { 0 };
 	Elf64_Half type = elf64_getehdr(image->elf)->e_type;
 	const char *release = "";
+	uint64_t begin, end;
 
 	image->kind = type == ET_REL ? SITES_MODULE : SITES_PROGRAM;
 	if (type != ET_REL && image->symtab) {
@@ -268,6 +273,10 @@ static bool set_kind(struct sites_image *image, struct sites_error *error)
 		sites_bytes_at(image, symbol.st_value, (unsigned char *)banner,
 			       sizeof(banner) - 1);
 	}
+	/* A kernel without symbols has what only a kernel has. */
+	if (type != ET_REL && !image->dwarf &&
+	    sites_section_named(image, "__ksymtab", &begin, &end))
+		image->kind = SITES_KERNEL;
 	if (strncmp(banner, start, sizeof(start) - 1) == 0) {
 		image->kind = SITES_KERNEL;
 		release = banner + sizeof(start) - 1;
@@ -279,7 +288,8 @@ static bool set_kind(struct sites_image *image, struct sites_error *error)
 	return true;
 }
 
-struct sites_image *sites_open(const char *path, struct sites_error *error)
+struct sites_image *sites_open_program(const char *path,
+				       struct sites_error *error)
 {
 	struct sites_image *image;
 	int fd;
@@ -303,11 +313,38 @@ struct sites_image *sites_open(const char *path, struct sites_error *error)
 		return NULL;
 	}
 	if (!load(image, fd, error) || !set_build_id(image, error) ||
-	    !set_kind(image, error) || !sites_refused_init(image, error)) {
+	    !set_kind(image, error) || !sites_refused_init(image, error) ||
+	    (!image->dwarf && image->kind != SITES_PROGRAM &&
+	     !no_debug_info(image, error))) {
 		sites_close(image);
 		return NULL;
 	}
 	return image;
+}
+
+struct sites_image *sites_open(const char *path, struct sites_error *error)
+{
+	struct sites_image *image = sites_open_program(path, error);
+
+	if (image && !image->dwarf) {
+		no_debug_info(image, error);
+		sites_close(image);
+		return NULL;
+	}
+	return image;
+}
+
+bool sites_has_debug_info(const struct sites_image *image)
+{
+	return image->dwarf != NULL;
+}
+
+bool sites_has_symbols(const struct sites_image *image)
+{
+	GElf_Shdr header;
+
+	return image->symtab && gelf_getshdr(image->symtab, &header) &&
+	       header.sh_type == SHT_SYMTAB;
 }
 
 struct sites_image *sites_image_of(struct sites_image *image, size_t number)

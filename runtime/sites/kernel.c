@@ -39,12 +39,14 @@ static bool line_has(const char *line, const char *word)
 	return false;
 }
 
-static bool system_is(const char *word)
+static bool system_is(const char *root, const char *word)
 {
-	FILE *file = fopen("/etc/os-release", "re");
-	char line[256];
+	char line[256], path[512];
 	bool found = false;
+	FILE *file;
 
+	snprintf(path, sizeof(path), "%s/etc/os-release", root);
+	file = fopen(path, "re");
 	if (!file)
 		return false;
 	while (!found && fgets(line, sizeof(line), file))
@@ -54,24 +56,25 @@ static bool system_is(const char *word)
 }
 
 /* Says what to install, in the words of the distribution. */
-static void no_image(const char *release, struct sites_error *error)
+static void no_image(const char *root, const char *release,
+		     struct sites_error *error)
 {
-	if (system_is("ubuntu"))
+	if (system_is(root, "ubuntu"))
 		sites_fail(
 			error,
 			"no debug information for %s: install linux-image-%s-dbgsym",
 			release, release);
-	else if (system_is("debian"))
+	else if (system_is(root, "debian"))
 		sites_fail(
 			error,
 			"no debug information for %s: install linux-image-%s-dbg",
 			release, release);
-	else if (system_is("fedora") || system_is("rhel"))
+	else if (system_is(root, "fedora") || system_is(root, "rhel"))
 		sites_fail(
 			error,
 			"no debug information for %s: run debuginfo-install kernel-core-%s",
 			release, release);
-	else if (system_is("suse"))
+	else if (system_is(root, "suse"))
 		sites_fail(
 			error,
 			"no debug information for %s: install the kernel's -debuginfo package",
@@ -93,10 +96,9 @@ static bool check_release(const char *release, struct sites_error *error)
 	return true;
 }
 
-/* The running kernel's build ID, "" if it is not told. */
-static void running_id(char id[2 * MAX_ID_BYTES + 1])
+void sites_notes_build_id(const char *path, char *id, size_t room)
 {
-	FILE *file = fopen("/sys/kernel/notes", "re");
+	FILE *file = fopen(path, "re");
 	unsigned char notes[4096];
 	size_t size, at = 0;
 
@@ -118,7 +120,7 @@ static void running_id(char id[2 * MAX_ID_BYTES + 1])
 			return;
 		if (note.n_type != NT_GNU_BUILD_ID || note.n_namesz != 4 ||
 		    memcmp(notes + name, "GNU", 4) != 0 ||
-		    note.n_descsz > MAX_ID_BYTES)
+		    2 * (size_t)note.n_descsz >= room)
 			continue;
 		for (size_t i = 0; i < note.n_descsz; i++)
 			sprintf(id + 2 * i, "%02x", notes[text + i]);
@@ -165,24 +167,33 @@ static struct sites_image *try_image(const char *path, const char *release,
 	return image;
 }
 
-struct sites_image *sites_open_kernel(const char *release,
-				      struct sites_error *error)
+struct sites_image *sites_open_kernel_below(const char *root,
+					    const char *release,
+					    struct sites_error *error)
 {
 	char wanted_id[2 * MAX_ID_BYTES + 1] = "";
 	struct sites_image *image = NULL;
 	bool tried = false;
+	size_t length = strlen(root);
 	char path[512];
 
 	if (!check_release(release, error))
 		return NULL;
-	if (is_running(release))
-		running_id(wanted_id);
+	if (!*root && is_running(release))
+		sites_notes_build_id("/sys/kernel/notes", wanted_id,
+				     sizeof(wanted_id));
 
+	if (length > sizeof(path) / 2) {
+		sites_fail(error, "the path %s is too long", root);
+		return NULL;
+	}
+	strcpy(path, root);
 	for (size_t i = 0; !image && i <= PLACES; i++) {
 		struct sites_error now;
 
 		if (i < PLACES)
-			snprintf(path, sizeof(path), places[i], release);
+			snprintf(path + length, sizeof(path) - length,
+				 places[i], release);
 		else if (*wanted_id)
 			snprintf(path, sizeof(path),
 				 "/usr/lib/debug/.build-id/%.2s/%s.debug",
@@ -199,6 +210,12 @@ struct sites_image *sites_open_kernel(const char *release,
 		tried = true;
 	}
 	if (!image && !tried)
-		no_image(release, error);
+		no_image(root, release, error);
 	return image;
+}
+
+struct sites_image *sites_open_kernel(const char *release,
+				      struct sites_error *error)
+{
+	return sites_open_kernel_below("", release, error);
 }

@@ -11,11 +11,12 @@ static const char *const kind_names[] = {
 	"spin",		"rwlock",	 "mutex",
 	"rwsem",	"sem",		 "rtmutex",
 	"percpu_rwsem", "pthread_mutex", "pthread_rwlock",
-	"pthread_spin",
+	"pthread_spin", "pthread_cond",	 "pthread_barrier",
+	"pthread_sem",	"pthread_join",
 };
 
 static const char *const op_names[] = { "lock", "trylock", "unlock",
-					"downgrade" };
+					"downgrade", "wait" };
 
 const char *sites_kind_name(enum sites_lock_kind kind)
 {
@@ -50,6 +51,10 @@ const char *sites_op_name(enum sites_op op)
 #define TRY0(name, kind, mode)                                    \
 	{                                                         \
 		name, kind, SITES_TRYLOCK, mode, ZERO, NULL, NULL \
+	}
+#define WAIT(name, kind)                                      \
+	{                                                     \
+		name, kind, SITES_WAIT, 'x', ZERO, NULL, NULL \
 	}
 #define UNLOCK(name, kind, mode)                                 \
 	{                                                        \
@@ -96,6 +101,8 @@ static const struct sites_operation operations[] = {
 	UNLOCK("_raw_write_unlock_bh", SITES_RWLOCK, 'w'),
 	UNLOCK("_raw_write_unlock_irq", SITES_RWLOCK, 'w'),
 	UNLOCK("_raw_write_unlock_irqrestore", SITES_RWLOCK, 'w'),
+	WAIT("cnd_timedwait", SITES_PTHREAD_COND),
+	WAIT("cnd_wait", SITES_PTHREAD_COND),
 	LOCK("down", SITES_SEM, 'x'),
 	LOCK0("down_interruptible", SITES_SEM, 'x'),
 	LOCK0("down_killable", SITES_SEM, 'x'),
@@ -115,6 +122,10 @@ static const struct sites_operation operations[] = {
 	TRY("down_write_trylock", SITES_RWSEM, 'w'),
 	{ "downgrade_write", SITES_RWSEM, SITES_DOWNGRADE, 'w', VOID, NULL,
 	  NULL },
+	LOCK0("mtx_lock", SITES_PTHREAD_MUTEX, 'x'),
+	LOCK0("mtx_timedlock", SITES_PTHREAD_MUTEX, 'x'),
+	TRY0("mtx_trylock", SITES_PTHREAD_MUTEX, 'x'),
+	UNLOCK("mtx_unlock", SITES_PTHREAD_MUTEX, 'x'),
 	LOCK("mutex_lock", SITES_MUTEX, 'x'),
 	LOCK0("mutex_lock_interruptible", SITES_MUTEX, 'x'),
 	LOCK0("mutex_lock_interruptible_nested", SITES_MUTEX, 'x'),
@@ -127,6 +138,12 @@ static const struct sites_operation operations[] = {
 	UNLOCK("mutex_unlock", SITES_MUTEX, 'x'),
 	LOCK("percpu_down_write", SITES_PERCPU_RWSEM, 'w'),
 	UNLOCK("percpu_up_write", SITES_PERCPU_RWSEM, 'w'),
+	WAIT("pthread_barrier_wait", SITES_PTHREAD_BARRIER),
+	WAIT("pthread_clockjoin_np", SITES_PTHREAD_JOIN),
+	WAIT("pthread_cond_clockwait", SITES_PTHREAD_COND),
+	WAIT("pthread_cond_timedwait", SITES_PTHREAD_COND),
+	WAIT("pthread_cond_wait", SITES_PTHREAD_COND),
+	WAIT("pthread_join", SITES_PTHREAD_JOIN),
 	LOCK0("pthread_mutex_clocklock", SITES_PTHREAD_MUTEX, 'x'),
 	LOCK0("pthread_mutex_lock", SITES_PTHREAD_MUTEX, 'x'),
 	LOCK0("pthread_mutex_timedlock", SITES_PTHREAD_MUTEX, 'x'),
@@ -145,6 +162,7 @@ static const struct sites_operation operations[] = {
 	LOCK0("pthread_spin_lock", SITES_PTHREAD_SPIN, 'x'),
 	TRY0("pthread_spin_trylock", SITES_PTHREAD_SPIN, 'x'),
 	UNLOCK("pthread_spin_unlock", SITES_PTHREAD_SPIN, 'x'),
+	WAIT("pthread_timedjoin_np", SITES_PTHREAD_JOIN),
 	/* In older kernels a reader that lets go wakes the writer itself. */
 	{ "rcuwait_wake_up", SITES_PERCPU_RWSEM, SITES_UNLOCK, 'r', VOID,
 	  "percpu_up_read", "writer" },
@@ -154,6 +172,10 @@ static const struct sites_operation operations[] = {
 	LOCK("rt_mutex_lock_nested", SITES_RTMUTEX, 'x'),
 	TRY("rt_mutex_trylock", SITES_RTMUTEX, 'x'),
 	UNLOCK("rt_mutex_unlock", SITES_RTMUTEX, 'x'),
+	WAIT("sem_clockwait", SITES_PTHREAD_SEM),
+	WAIT("sem_timedwait", SITES_PTHREAD_SEM),
+	WAIT("sem_wait", SITES_PTHREAD_SEM),
+	WAIT("thrd_join", SITES_PTHREAD_JOIN),
 	UNLOCK("up", SITES_SEM, 'x'),
 	UNLOCK("up_read", SITES_RWSEM, 'r'),
 	UNLOCK("up_read_non_owner", SITES_RWSEM, 'r'),
@@ -171,10 +193,26 @@ static int compare_operation(const void *name, const void *operation)
 	return strcmp(name, ((const struct sites_operation *)operation)->name);
 }
 
-const struct sites_operation *sites_operation(const char *function)
+/* What gcc's C++ library calls those that it declares as weak. */
+static const char weak_prefix[] = "__gthrw_";
+
+/*
+ * A program may have a function that is called like one of the kernel's, and
+ * knows nothing of it.
+ */
+const struct sites_operation *sites_operation(const char *function,
+					      bool is_program)
 {
-	return bsearch(function, operations, OPERATIONS, sizeof(*operations),
-		       compare_operation);
+	const struct sites_operation *found;
+
+	if (is_program &&
+	    strncmp(function, weak_prefix, sizeof(weak_prefix) - 1) == 0)
+		function += sizeof(weak_prefix) - 1;
+	found = bsearch(function, operations, OPERATIONS, sizeof(*operations),
+			compare_operation);
+	return found && (found->kind >= SITES_PTHREAD_MUTEX) == is_program ?
+		       found :
+		       NULL;
 }
 
 /*
@@ -258,6 +296,11 @@ static const struct {
 	{ "pthread_mutex_t", SITES_PTHREAD_MUTEX },
 	{ "pthread_rwlock_t", SITES_PTHREAD_RWLOCK },
 	{ "pthread_spinlock_t", SITES_PTHREAD_SPIN },
+	{ "mtx_t", SITES_PTHREAD_MUTEX },
+	{ "pthread_cond_t", SITES_PTHREAD_COND },
+	{ "cnd_t", SITES_PTHREAD_COND },
+	{ "pthread_barrier_t", SITES_PTHREAD_BARRIER },
+	{ "sem_t", SITES_PTHREAD_SEM },
 };
 
 #define LOCK_TYPES (sizeof(lock_types) / sizeof(*lock_types))
@@ -267,5 +310,33 @@ int sites_lock_type(const char *name)
 	for (size_t i = 0; name && i < LOCK_TYPES; i++)
 		if (strcmp(name, lock_types[i].name) == 0)
 			return (int)lock_types[i].kind;
+	return -1;
+}
+
+/* Classes of the C++ library, all in std or in a namespace of its own in that. */
+static const struct {
+	const char *name;
+	enum sites_lock_kind kind;
+} library_types[] = {
+	{ "mutex", SITES_PTHREAD_MUTEX },
+	{ "recursive_mutex", SITES_PTHREAD_MUTEX },
+	{ "timed_mutex", SITES_PTHREAD_MUTEX },
+	{ "recursive_timed_mutex", SITES_PTHREAD_MUTEX },
+	{ "__mutex_base", SITES_PTHREAD_MUTEX },
+	{ "__recursive_mutex_base", SITES_PTHREAD_MUTEX },
+	{ "shared_mutex", SITES_PTHREAD_RWLOCK },
+	{ "shared_timed_mutex", SITES_PTHREAD_RWLOCK },
+	{ "__shared_mutex_pthread", SITES_PTHREAD_RWLOCK },
+	{ "condition_variable", SITES_PTHREAD_COND },
+	{ "__condvar", SITES_PTHREAD_COND },
+};
+
+#define LIBRARY_TYPES (sizeof(library_types) / sizeof(*library_types))
+
+int sites_library_type(const char *name)
+{
+	for (size_t i = 0; i < LIBRARY_TYPES; i++)
+		if (strcmp(name, library_types[i].name) == 0)
+			return (int)library_types[i].kind;
 	return -1;
 }

@@ -58,6 +58,17 @@ struct sites_range {
 struct sites_image *sites_open(const char *path, struct sites_error *error);
 
 /*
+ * The same, but a program or library may have no debug information: of such a
+ * one sites_calls(), sites_waiting() and what symbols.c has can be asked.
+ */
+struct sites_image *sites_open_program(const char *path,
+				       struct sites_error *error);
+
+/* Whether there is debug information, and whether all symbols are there. */
+bool sites_has_debug_info(const struct sites_image *image);
+bool sites_has_symbols(const struct sites_image *image);
+
+/*
  * Opens the kernel image of a release (as `uname -r` says it) from the places
  * where distributions put it.  If the release is the running one, the image
  * has to be the running kernel's own.  If there is none, the error names the
@@ -65,6 +76,14 @@ struct sites_image *sites_open(const char *path, struct sites_error *error);
  */
 struct sites_image *sites_open_kernel(const char *release,
 				      struct sites_error *error);
+
+/*
+ * The same of the system below another root ("": this one), whose kernel is not
+ * the running one.
+ */
+struct sites_image *sites_open_kernel_below(const char *root,
+					    const char *release,
+					    struct sites_error *error);
 
 void sites_close(struct sites_image *image);
 
@@ -75,6 +94,13 @@ enum sites_kind sites_kind(const struct sites_image *image);
 
 /* The build ID in lower-case hexadecimal, "" if the file has none. */
 const char *sites_build_id(const struct sites_image *image);
+
+/*
+ * The build ID among the notes that the kernel shows of itself
+ * (/sys/kernel/notes) or of a module (notes/.note.gnu.build-id below
+ * /sys/module/NAME); "" if there is none, or no room.
+ */
+void sites_notes_build_id(const char *path, char *id, size_t room);
 
 /* A kernel image's release as `uname -r` says it, "" for other files. */
 const char *sites_release(const struct sites_image *image);
@@ -151,6 +177,20 @@ bool sites_symbol_address(struct sites_image *image, const char *name,
 const char *sites_anchor(struct sites_image *image,
 			 const struct sites_range *range, uint64_t *address);
 
+/* What a program's file has to be mapped. */
+struct sites_segment {
+	uint64_t address;
+	uint64_t offset; /* in the file */
+	uint64_t bytes; /* there */
+};
+
+/*
+ * The lowest address of all segments, and the one with code; false if there is
+ * none.
+ */
+bool sites_segments(struct sites_image *image, uint64_t *low,
+		    struct sites_segment *code);
+
 /* A per-CPU variable. */
 struct sites_percpu {
 	const char *name;
@@ -173,7 +213,13 @@ bool sites_percpu(struct sites_image *image, struct sites_percpu **list,
 /* ------------------------------------------------------------------------ */
 /* calls.c: the places where locks are taken and released                    */
 
-enum sites_op { SITES_LOCK, SITES_TRYLOCK, SITES_UNLOCK, SITES_DOWNGRADE };
+enum sites_op {
+	SITES_LOCK,
+	SITES_TRYLOCK,
+	SITES_UNLOCK,
+	SITES_DOWNGRADE,
+	SITES_WAIT, /* for something that is no lock: a condition, a semaphore, … */
+};
 
 enum sites_lock_kind {
 	SITES_SPIN, /* spinlock_t and raw_spinlock_t */
@@ -183,9 +229,13 @@ enum sites_lock_kind {
 	SITES_SEM,
 	SITES_RTMUTEX,
 	SITES_PERCPU_RWSEM,
-	SITES_PTHREAD_MUTEX,
+	SITES_PTHREAD_MUTEX, /* the first of those of programs; mtx_t as well */
 	SITES_PTHREAD_RWLOCK,
 	SITES_PTHREAD_SPIN,
+	SITES_PTHREAD_COND, /* from here on: what is waited for, but is no lock */
+	SITES_PTHREAD_BARRIER,
+	SITES_PTHREAD_SEM,
+	SITES_PTHREAD_JOIN, /* a thread's end, which has no name */
 	SITES_LOCK_KINDS, /* how many there are */
 };
 
@@ -235,11 +285,17 @@ struct sites_call {
 	uint64_t address; /* of the call or jump instruction */
 	uint64_t after; /* of the next instruction */
 	bool tail; /* a jump: the lock function returns to our caller */
+	uint64_t entry; /* of the function that it is in; 0 unknown */
 	enum sites_op op;
 	enum sites_lock_kind kind;
 	char mode; /* 'x' exclusive, 'r' shared, 'w' writer, '?' not told */
 	enum sites_how how;
-	const char *called; /* the lock function */
+	/*
+	 * The lock is what the function that the call is in was given, and the
+	 * calls of that function are in the list.
+	 */
+	bool by_caller;
+	const char *called; /* the lock function, or one that calls it */
 	const char *name; /* the lock's NAME, "?" if unknown */
 	/*
 	 * SITES_BY_SYMBOL: the lock's address, in a per-CPU variable that in
@@ -299,6 +355,24 @@ void sites_calls_free(struct sites_calls *calls);
 const char *sites_kind_name(enum sites_lock_kind kind);
 const char *sites_op_name(enum sites_op op);
 const char *sites_how_name(enum sites_how how);
+
+/* ------------------------------------------------------------------------ */
+/* waiting.c: where a C library waits                                        */
+
+/* A function that waits for a lock, or (SITES_WAIT) for something else. */
+struct sites_waiting {
+	struct sites_range range;
+	enum sites_op op;
+	enum sites_lock_kind kind;
+	char mode;
+};
+
+/*
+ * Those that the file itself has, by ascending address, none twice: none unless
+ * it is a C library's, or has one linked into it.
+ */
+bool sites_waiting(struct sites_image *image, struct sites_waiting **list,
+		   size_t *count, struct sites_error *error);
 
 /* ------------------------------------------------------------------------ */
 /* spin.c: the ways out of the kernel's spinlock slow path                   */

@@ -89,6 +89,9 @@ int sites_child(struct sites_image *image, Dwarf_Die *die, Dwarf_Die *child,
 bool sites_op_address(Dwarf_Attribute *location, const Dwarf_Op *op,
 		      uint64_t *address);
 
+/* Whether a unit is written in C, where names are not nested. */
+bool sites_is_c(Dwarf_Die *unit);
+
 /* The function that a call site calls. */
 bool sites_callee(Dwarf_Die *call, Dwarf_Die *callee);
 
@@ -123,14 +126,17 @@ struct sites_operation {
 	const char *member;
 };
 
-/* The lock operation that a function is, or NULL. */
-const struct sites_operation *sites_operation(const char *function);
+/* The lock operation that a function is, in the kernel or in a program; or NULL. */
+const struct sites_operation *sites_operation(const char *function,
+					      bool is_program);
 
 /* Whether a function is only the lock headers' wrapping of an operation. */
 bool sites_is_wrapper(const char *function);
 
 /* The kind (enum sites_lock_kind) of locks of a type's name, or -1. */
 int sites_lock_type(const char *name);
+/* The same of a class of the C++ library, if it is one of its. */
+int sites_library_type(const char *name);
 
 /* types.c */
 
@@ -154,9 +160,25 @@ bool sites_pointee(Dwarf_Die *type, Dwarf_Die *target);
 /* Whether a base type is one of floating point. */
 bool sites_is_float(Dwarf_Die *type);
 bool sites_is_lock(const Dwarf_Die *type, enum sites_lock_kind kind);
+/*
+ * Whether a structure is little more than a lock of the kind: what a program
+ * makes of a lock for its own use, with a name that says nothing of which.
+ */
+bool sites_wraps_lock(Dwarf_Die *type, enum sites_lock_kind kind);
+/* How large a program's lock of the kind is; 0: not known. */
+uint64_t sites_lock_bytes(enum sites_lock_kind kind);
 /* The name of a structure, or its typedef's, or NULL. */
 const char *sites_type_name(const Dwarf_Die *type);
+/* A path that begins with a structure's name, or is a variable's. */
+bool sites_path_begin(struct sites_path *path, const Dwarf_Die *type);
+bool sites_path_begin_variable(struct sites_path *path, Dwarf_Die *variable);
+bool sites_path_begin_symbol(struct sites_path *path, const char *symbol);
 bool sites_path_add(struct sites_path *path, const char *member);
+/*
+ * Takes the members off the end that are internal to the C++ library; false if
+ * no others are left.
+ */
+bool sites_path_drop_internal(struct sites_path *path);
 
 /*
  * Whether a lock of the kind begins at an offset of a type: adds the members
@@ -185,6 +207,12 @@ bool sites_each_symbol(struct sites_image *image,
 		       bool (*each)(const struct sites_symbol *symbol,
 				    void *argument),
 		       void *argument, struct sites_error *error);
+
+/* Those that other files see, if the file has some. */
+bool sites_each_dynamic(struct sites_image *image,
+			bool (*each)(const struct sites_symbol *symbol,
+				     void *argument),
+			void *argument, struct sites_error *error);
 
 /* The name of the section that has the address in memory, or NULL. */
 const char *sites_section_at(struct sites_image *image, uint64_t address);
@@ -242,6 +270,15 @@ bool sites_globals_finish(struct sites_image *image,
 /* The variable that has the address. */
 const struct sites_global *sites_global_at(const struct sites_globals *globals,
 					   uint64_t address);
+
+/* frames.c */
+
+/* The functions' code by .eh_frame, ascending; free() gives it back. */
+bool sites_frames(struct sites_image *image, struct sites_range **ranges,
+		  size_t *count, struct sites_error *error);
+/* The one that has the address, or NULL. */
+const struct sites_range *sites_frame_at(const struct sites_range *ranges,
+					 size_t count, uint64_t address);
 
 /* strings.c */
 

@@ -8,10 +8,11 @@
 /* The smallest lock is a raw spinlock of four bytes. */
 #define SMALLEST_LOCK 4
 
-bool sites_each_symbol(struct sites_image *image,
-		       bool (*each)(const struct sites_symbol *symbol,
-				    void *argument),
-		       void *argument, struct sites_error *error)
+/* The symbols of one table of a file. */
+static bool each_in(struct sites_image *image, Elf *elf, Elf_Scn *table,
+		    bool (*each)(const struct sites_symbol *symbol,
+				 void *argument),
+		    void *argument, struct sites_error *error)
 {
 	struct sites_symbol symbol;
 	GElf_Shdr header;
@@ -19,26 +20,23 @@ bool sites_each_symbol(struct sites_image *image,
 	Elf_Scn *section = NULL;
 	int count;
 
-	if (!image->symtab)
-		return sites_fail(error, "%s has no symbol table", image->path);
-	data = elf_getdata(image->symtab, NULL);
-	if (!data || !gelf_getshdr(image->symtab, &header))
+	data = elf_getdata(table, NULL);
+	if (!data || !gelf_getshdr(table, &header))
 		return sites_fail(error,
 				  "%s: the symbol table cannot be read: %s",
 				  image->path, elf_errmsg(-1));
 
 	/* Only files with more than 65,000 sections have this one. */
-	while ((section = elf_nextscn(image->symbols, section))) {
+	while ((section = elf_nextscn(elf, section))) {
 		GElf_Shdr other;
 
 		if (gelf_getshdr(section, &other) &&
 		    other.sh_type == SHT_SYMTAB_SHNDX &&
-		    other.sh_link == elf_ndxscn(image->symtab))
+		    other.sh_link == elf_ndxscn(table))
 			extended = elf_getdata(section, NULL);
 	}
 
-	count = (int)(data->d_size /
-		      gelf_fsize(image->symbols, ELF_T_SYM, 1, EV_CURRENT));
+	count = (int)(data->d_size / gelf_fsize(elf, ELF_T_SYM, 1, EV_CURRENT));
 	for (int i = 0; i < count; i++) {
 		Elf32_Word index = 0;
 
@@ -47,14 +45,69 @@ bool sites_each_symbol(struct sites_image *image,
 		symbol.section = symbol.sym.st_shndx == SHN_XINDEX ?
 					 index :
 					 symbol.sym.st_shndx;
-		symbol.name = elf_strptr(image->symbols, header.sh_link,
-					 symbol.sym.st_name);
+		symbol.name =
+			elf_strptr(elf, header.sh_link, symbol.sym.st_name);
 		if (!symbol.name || !*symbol.name)
 			continue;
 		if (!each(&symbol, argument))
 			break;
 	}
 	return true;
+}
+
+bool sites_each_symbol(struct sites_image *image,
+		       bool (*each)(const struct sites_symbol *symbol,
+				    void *argument),
+		       void *argument, struct sites_error *error)
+{
+	if (!image->symtab)
+		return sites_fail(error, "%s has no symbol table", image->path);
+	return each_in(image, image->symbols, image->symtab, each, argument,
+		       error);
+}
+
+bool sites_each_dynamic(struct sites_image *image,
+			bool (*each)(const struct sites_symbol *symbol,
+				     void *argument),
+			void *argument, struct sites_error *error)
+{
+	Elf_Scn *section = NULL;
+	GElf_Shdr header;
+
+	while ((section = elf_nextscn(image->elf, section)))
+		if (gelf_getshdr(section, &header) &&
+		    header.sh_type == SHT_DYNSYM)
+			return each_in(image, image->elf, section, each,
+				       argument, error);
+	return true;
+}
+
+bool sites_segments(struct sites_image *image, uint64_t *low,
+		    struct sites_segment *code)
+{
+	size_t count;
+
+	memset(code, 0, sizeof(*code));
+	*low = UINT64_MAX;
+	if (elf_getphdrnum(image->elf, &count) != 0)
+		return false;
+	for (size_t i = 0; i < count; i++) {
+		GElf_Phdr header;
+
+		if (!gelf_getphdr(image->elf, (int)i, &header) ||
+		    header.p_type != PT_LOAD)
+			continue;
+		if (header.p_vaddr < *low)
+			*low = header.p_vaddr;
+		/* The largest, if there are several. */
+		if ((header.p_flags & PF_X) && header.p_filesz > code->bytes)
+			*code = (struct sites_segment){
+				.address = header.p_vaddr,
+				.offset = header.p_offset,
+				.bytes = header.p_filesz,
+			};
+	}
+	return code->bytes != 0;
 }
 
 static Elf_Scn *section_at(struct sites_image *image, uint64_t address,

@@ -10,20 +10,23 @@
 #include "function.h"
 
 static bool add(struct targets *targets, uint64_t address, bool is_slot,
-		const struct sites_operation *operation,
-		struct sites_error *error)
+		const struct target *what, struct sites_error *error)
 {
 	void *list = targets->list;
 
 	if (!sites_grow(&list, targets->count, sizeof(*targets->list), error))
 		return false;
 	targets->list = list;
-	targets->list[targets->count++] = (struct target){
-		.address = address,
-		.is_slot = is_slot,
-		.operation = operation,
-	};
+	targets->list[targets->count] = *what;
+	targets->list[targets->count].address = address;
+	targets->list[targets->count++].is_slot = is_slot;
 	return true;
+}
+
+/* A function that does an operation itself. */
+static struct target plain(const struct sites_operation *operation)
+{
+	return (struct target){ .operation = operation, .reg = REG_RDI };
 }
 
 struct search {
@@ -35,15 +38,15 @@ struct search {
 static bool add_symbol(const struct sites_symbol *symbol, void *argument)
 {
 	struct search *search = argument;
-	const struct sites_operation *operation;
+	struct target what;
 
 	if (GELF_ST_TYPE(symbol->sym.st_info) != STT_FUNC ||
 	    symbol->section == SHN_UNDEF)
 		return true;
-	operation = sites_operation(symbol->name);
-	search->failed = operation &&
+	what = plain(sites_operation(symbol->name, true));
+	search->failed = what.operation &&
 			 !add(search->targets, symbol->sym.st_value, false,
-			      operation, search->error);
+			      &what, search->error);
 	return !search->failed;
 }
 
@@ -63,8 +66,8 @@ static bool add_slots(struct sites_image *image, Elf_Scn *section,
 		return true;
 	count = data->d_size / sizeof(Elf64_Rela);
 	for (size_t i = 0; i < count; i++) {
-		const struct sites_operation *operation;
 		void *list = targets->slots;
+		struct target what;
 		const char *name;
 		GElf_Rela rela;
 		GElf_Sym symbol;
@@ -79,9 +82,9 @@ static bool add_slots(struct sites_image *image, Elf_Scn *section,
 				  symbol.st_name);
 		if (!name || !*name)
 			continue;
-		operation = sites_operation(name);
-		if (operation &&
-		    !add(targets, rela.r_offset, true, operation, error))
+		what = plain(sites_operation(name, true));
+		if (what.operation &&
+		    !add(targets, rela.r_offset, true, &what, error))
 			return false;
 		if (!sites_grow(&list, targets->slot_count,
 				sizeof(*targets->slots), error))
@@ -120,39 +123,98 @@ void sites_targets_free(struct targets *targets)
 	free(targets->slots);
 }
 
-const struct sites_operation *sites_target(const struct targets *targets,
-					   uint64_t address, bool is_slot)
+static int compare_targets(const void *left, const void *right)
 {
-	for (size_t i = 0; i < targets->count; i++)
-		if (targets->list[i].address == address &&
-		    targets->list[i].is_slot == is_slot)
-			return targets->list[i].operation;
-	return NULL;
+	const struct target *a = left, *b = right;
+
+	if (a->is_slot != b->is_slot)
+		return a->is_slot ? 1 : -1;
+	return a->address < b->address ? -1 : a->address > b->address;
+}
+
+static void sort_targets(struct targets *targets)
+{
+	if (targets->count)
+		qsort(targets->list, targets->count, sizeof(*targets->list),
+		      compare_targets);
+}
+
+const struct target *sites_target(const struct targets *targets,
+				  uint64_t address, bool is_slot)
+{
+	struct target key = { .address = address, .is_slot = is_slot };
+
+	return targets->count ? bsearch(&key, targets->list, targets->count,
+					sizeof(key), compare_targets) :
+				NULL;
 }
 
 /* Each entry jumps to where its slot says: jmp *slot(%rip). */
 static bool add_entries(Elf_Scn *section, const GElf_Shdr *header,
-			struct targets *targets, struct sites_error *error)
+			const struct targets *slots, struct targets *targets,
+			struct sites_error *error)
 {
 	Elf_Data *data = elf_getdata(section, NULL);
 	uint64_t size = header->sh_entsize ? header->sh_entsize : 16;
 	const unsigned char *bytes = data ? data->d_buf : NULL;
 
 	for (size_t i = 0; bytes && i + 6 <= data->d_size; i++) {
-		const struct sites_operation *operation;
+		const struct target *target;
+		struct target what;
 		int32_t distance;
 
 		if (bytes[i] != 0xff || bytes[i + 1] != 0x25)
 			continue;
 		memcpy(&distance, bytes + i + 2, sizeof(distance));
-		operation = sites_target(
-			targets, header->sh_addr + i + 6 + (uint64_t)distance,
+		target = sites_target(
+			slots, header->sh_addr + i + 6 + (uint64_t)distance,
 			true);
-		if (operation && !add(targets, header->sh_addr + i - i % size,
-				      false, operation, error))
+		if (!target)
+			continue;
+		what = *target;
+		if (!add(targets, header->sh_addr + i - i % size, false, &what,
+			 error))
 			return false;
 	}
 	return true;
+}
+
+/* Whether a section is a procedure linkage table. */
+static bool is_linkage(struct sites_image *image, size_t names,
+		       const GElf_Shdr *header)
+{
+	const char *name = elf_strptr(image->elf, names, header->sh_name);
+
+	return name && strncmp(name, ".plt", 4) == 0;
+}
+
+/* Adds the entries of all slots that are among the targets. */
+static bool add_all_entries(struct sites_image *image, struct targets *targets,
+			    struct sites_error *error)
+{
+	struct targets slots = *targets;
+	Elf_Scn *section = NULL;
+	GElf_Shdr header;
+	size_t names;
+	bool good = true;
+
+	if (!targets->count || elf_getshdrstrndx(image->elf, &names) != 0)
+		return true;
+	sort_targets(targets);
+	/* The list moves while it grows. */
+	slots.list = malloc(slots.count * sizeof(*slots.list));
+	if (!slots.list)
+		return sites_fail(error, "out of memory");
+	memcpy(slots.list, targets->list, slots.count * sizeof(*slots.list));
+	while (good && (section = elf_nextscn(image->elf, section)))
+		if (gelf_getshdr(section, &header) &&
+		    header.sh_type == SHT_PROGBITS &&
+		    is_linkage(image, names, &header))
+			good = add_entries(section, &header, &slots, targets,
+					   error);
+	free(slots.list);
+	sort_targets(targets);
+	return good;
 }
 
 bool sites_targets_read(struct sites_image *image, struct targets *targets,
@@ -161,7 +223,6 @@ bool sites_targets_read(struct sites_image *image, struct targets *targets,
 	struct search search = { .targets = targets, .error = error };
 	Elf_Scn *section = NULL;
 	GElf_Shdr header;
-	size_t names;
 
 	if (image->symtab &&
 	    (!sites_each_symbol(image, add_symbol, &search, error) ||
@@ -175,18 +236,84 @@ bool sites_targets_read(struct sites_image *image, struct targets *targets,
 	if (targets->slot_count)
 		qsort(targets->slots, targets->slot_count,
 		      sizeof(*targets->slots), compare_slots);
+	return add_all_entries(image, targets, error);
+}
+
+bool sites_targets_own(struct sites_image *image, const struct targets *from,
+		       const struct target *functions, size_t count,
+		       struct targets *targets, struct sites_error *error)
+{
+	for (size_t i = 0; i < count; i++) {
+		const struct target *function = &functions[i];
+
+		if (!add(targets, function->address, false, function, error))
+			return false;
+		/* One that other files see is called by its slot, too. */
+		for (size_t j = 0; j < from->slot_count; j++)
+			if (from->slots[j].value == function->address &&
+			    !add(targets, from->slots[j].address, true,
+				 function, error))
+				return false;
+	}
+	return add_all_entries(image, targets, error);
+}
+
+/* What the bytes at a place call or jump to, if they do. */
+static const struct target *target_of(const struct targets *targets,
+				      const unsigned char *code, size_t left,
+				      uint64_t address, uint64_t *after)
+{
+	bool is_slot = code[0] == 0xff;
+	size_t opcode;
+	int32_t distance;
+
+	if (code[0] == 0xe8 || code[0] == 0xe9)
+		opcode = 1;
+	else if (left > 1 &&
+		 ((is_slot && (code[1] == 0x15 || code[1] == 0x25)) ||
+		  (code[0] == 0x0f && (code[1] & 0xf0) == 0x80)))
+		opcode = 2;
+	else
+		return NULL;
+	if (left < opcode + 4)
+		return NULL;
+	memcpy(&distance, code + opcode, sizeof(distance));
+	*after = address + opcode + 4;
+	return sites_target(targets, *after + (uint64_t)distance, is_slot);
+}
+
+bool sites_scan_targets(struct sites_image *image,
+			const struct targets *targets,
+			bool (*each)(void *argument, uint64_t after,
+				     const struct target *target),
+			void *argument)
+{
+	Elf_Scn *section = NULL;
+	GElf_Shdr header;
+	size_t names;
+
 	if (!targets->count || elf_getshdrstrndx(image->elf, &names) != 0)
 		return true;
 	while ((section = elf_nextscn(image->elf, section))) {
-		const char *name;
+		Elf_Data *data;
+		const unsigned char *code;
 
 		if (!gelf_getshdr(section, &header) ||
-		    header.sh_type != SHT_PROGBITS)
+		    header.sh_type != SHT_PROGBITS ||
+		    !(header.sh_flags & SHF_EXECINSTR) ||
+		    is_linkage(image, names, &header))
 			continue;
-		name = elf_strptr(image->elf, names, header.sh_name);
-		if (name && strncmp(name, ".plt", 4) == 0 &&
-		    !add_entries(section, &header, targets, error))
-			return false;
+		data = elf_rawdata(section, NULL);
+		code = data ? data->d_buf : NULL;
+		for (size_t i = 0; code && i < data->d_size; i++) {
+			const struct target *target;
+			uint64_t after;
+
+			target = target_of(targets, code + i, data->d_size - i,
+					   header.sh_addr + i, &after);
+			if (target && !each(argument, after, target))
+				return false;
+		}
 	}
 	return true;
 }

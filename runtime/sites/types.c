@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /* What lies at an offset of a type: the members on the way to a lock. */
 #include <dwarf.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "sites_private.h"
@@ -90,6 +91,46 @@ bool sites_is_float(Dwarf_Die *type)
 		encoding == DW_ATE_decimal_float);
 }
 
+/* What is looked for at an offset: a kind's lock, or any pointer. */
+struct search {
+	int kind; /* -1: a pointer */
+	Dwarf_Die *pointer; /* its type */
+	unsigned int members; /* looked at */
+};
+
+static bool look_in_members(struct search *search, Dwarf_Die *type,
+			    uint64_t offset, struct sites_path *path,
+			    int depth);
+
+/*
+ * Members that only a C++ library's own code knows; the locks of the library
+ * are what it wraps around a pthread lock.
+ */
+static bool is_internal(const char *member)
+{
+	return strncmp(member, "_M_", 3) == 0 || strncmp(member, "__", 2) == 0;
+}
+
+/* Whether a class of the C++ library is a lock: std::mutex and the like. */
+static bool is_library_lock(Dwarf_Die *type, enum sites_lock_kind kind)
+{
+	struct search search = { .kind = (int)kind };
+	struct sites_path path = { 0 };
+	const char *name = dwarf_diename(type), *member;
+
+	if (!name || sites_library_type(name) != (int)kind ||
+	    !look_in_members(&search, type, 0, &path, 0))
+		return false;
+	/* None: a base class is the lock. */
+	for (member = path.length ? path.text : NULL; member;
+	     member = strchr(member, '.')) {
+		member += *member == '.';
+		if (!is_internal(member))
+			return false;
+	}
+	return true;
+}
+
 bool sites_is_lock(const Dwarf_Die *type, enum sites_lock_kind kind)
 {
 	Dwarf_Die at = *type;
@@ -102,7 +143,11 @@ bool sites_is_lock(const Dwarf_Die *type, enum sites_lock_kind kind)
 		case DW_TAG_structure_type:
 			if (sites_lock_type(dwarf_diename(&at)) == (int)kind)
 				return true;
+			if (dwarf_tag(&at) == DW_TAG_structure_type)
+				return is_library_lock(&at, kind);
 			break;
+		case DW_TAG_class_type:
+			return is_library_lock(&at, kind);
 		case DW_TAG_const_type:
 		case DW_TAG_volatile_type:
 		case DW_TAG_atomic_type:
@@ -110,20 +155,20 @@ bool sites_is_lock(const Dwarf_Die *type, enum sites_lock_kind kind)
 		default:
 			return false;
 		}
-		if (dwarf_tag(&at) == DW_TAG_structure_type ||
-		    !sites_type_of(&at, &next))
+		if (!sites_type_of(&at, &next))
 			return false;
 		at = next;
 	}
 	return false;
 }
 
-/* The name of a structure, or of the typedef that an unnamed one has. */
-const char *sites_type_name(const Dwarf_Die *type)
+/* A structure that has a name, or the typedef that an unnamed one has. */
+static bool named_type(const Dwarf_Die *type, Dwarf_Die *named,
+		       const char **name)
 {
-	const char *name = NULL;
 	Dwarf_Die at = *type;
 
+	*name = NULL;
 	for (int depth = 0; depth < MAX_TYPE_DEPTH; depth++) {
 		Dwarf_Die next;
 
@@ -131,10 +176,16 @@ const char *sites_type_name(const Dwarf_Die *type)
 		case DW_TAG_structure_type:
 		case DW_TAG_class_type:
 		case DW_TAG_union_type:
-			return dwarf_diename(&at) ? dwarf_diename(&at) : name;
+			if (dwarf_diename(&at)) {
+				*named = at;
+				*name = dwarf_diename(&at);
+			}
+			return *name != NULL;
 		case DW_TAG_typedef:
-			if (!name)
-				name = dwarf_diename(&at);
+			if (!*name) {
+				*named = at;
+				*name = dwarf_diename(&at);
+			}
 			break;
 		case DW_TAG_const_type:
 		case DW_TAG_volatile_type:
@@ -142,13 +193,21 @@ const char *sites_type_name(const Dwarf_Die *type)
 		case DW_TAG_atomic_type:
 			break;
 		default:
-			return NULL;
+			return false;
 		}
 		if (!sites_type_of(&at, &next))
-			return NULL;
+			return false;
 		at = next;
 	}
-	return NULL;
+	return false;
+}
+
+const char *sites_type_name(const Dwarf_Die *type)
+{
+	Dwarf_Die named;
+	const char *name;
+
+	return named_type(type, &named, &name) ? name : NULL;
 }
 
 static bool append(struct sites_path *path, const char *separator,
@@ -172,6 +231,167 @@ bool sites_path_add(struct sites_path *path, const char *member)
 	return append(path, ".", member);
 }
 
+bool sites_path_drop_internal(struct sites_path *path)
+{
+	unsigned int members = path->members;
+
+	while (path->members) {
+		char *dot = strrchr(path->text, '.');
+
+		/* A std::unique_ptr's is at the end of what it points to. */
+		if (!dot || strncmp(dot + 1, "_M_", 3) != 0)
+			break;
+		*dot = '\0';
+		path->length = (size_t)(dot - path->text);
+		path->members--;
+	}
+	return path->members || !members;
+}
+
+/* Types and variables in a namespace or a class have its name in front. */
+static bool add_qualifiers(struct sites_path *path, Dwarf_Die *unit,
+			   Dwarf_Off offset)
+{
+	Dwarf_Die outer = *unit, child, next;
+	int depth = 0;
+	bool more;
+
+	if (sites_is_c(unit))
+		return true;
+	for (more = dwarf_child(&outer, &child) == 0; more; child = next) {
+		bool is_last;
+
+		next = child;
+		is_last = !sites_next(&next);
+		if (dwarf_dieoffset(&child) >= offset)
+			return true;
+		if (!is_last && dwarf_dieoffset(&next) <= offset)
+			continue;
+		switch (dwarf_tag(&child)) {
+		case DW_TAG_namespace:
+		case DW_TAG_class_type:
+		case DW_TAG_structure_type:
+			break;
+		default:
+			return true;
+		}
+		/* One without a name adds none. */
+		if (dwarf_diename(&child) &&
+		    (!append(path, "", dwarf_diename(&child)) ||
+		     !append(path, "", "::")))
+			return false;
+		if (++depth > MAX_TYPE_DEPTH)
+			return false;
+		more = dwarf_child(&child, &next) == 0;
+	}
+	return true;
+}
+
+/* Names with all their parameters can be very long. */
+#define MAX_START 100
+
+static bool begin_with(struct sites_path *path, Dwarf_Die *die,
+		       const char *name)
+{
+	Dwarf_Die unit;
+	size_t length = strlen(name);
+	bool good;
+
+	memset(path, 0, sizeof(*path));
+	if (!dwarf_diecu(die, &unit, NULL, NULL) ||
+	    !add_qualifiers(path, &unit, dwarf_dieoffset(die)))
+		return false;
+	if (length > MAX_START && strchr(name, '<')) {
+		char cut[MAX_START];
+		size_t kept = strcspn(name, "<");
+
+		if (kept >= sizeof(cut))
+			return false;
+		memcpy(cut, name, kept);
+		cut[kept] = '\0';
+		good = append(path, "", cut) && append(path, "", "<...>");
+	} else {
+		good = append(path, "", name);
+	}
+	return good;
+}
+
+bool sites_path_begin(struct sites_path *path, const Dwarf_Die *type)
+{
+	const char *name;
+	Dwarf_Die named;
+
+	return named_type(type, &named, &name) &&
+	       begin_with(path, &named, name);
+}
+
+/* The names in a C++ symbol: _ZN3net5tableE is net::table. */
+static bool add_mangled(struct sites_path *path, const char *symbol)
+{
+	bool nested = symbol[2] == 'N', first = true;
+
+	for (symbol += nested ? 3 : 2; *symbol && *symbol != 'E';
+	     first = false) {
+		unsigned long length;
+		char name[100], *end;
+
+		/* A static. */
+		if (*symbol == 'L')
+			symbol++;
+		if (*symbol < '0' || *symbol > '9' || (!nested && !first))
+			return false;
+		length = strtoul(symbol, &end, 10);
+		if (length >= sizeof(name) || strlen(end) < length)
+			return false;
+		memcpy(name, end, length);
+		name[length] = '\0';
+		symbol = end + length;
+		/* A namespace without a name. */
+		if (strncmp(name, "_GLOBAL__N", 10) == 0)
+			continue;
+		if (!append(path, "::", name))
+			return false;
+	}
+	return path->length != 0;
+}
+
+bool sites_path_begin_symbol(struct sites_path *path, const char *symbol)
+{
+	char *dot;
+
+	memset(path, 0, sizeof(*path));
+	path->members = 1;
+	if (strncmp(symbol, "_Z", 2) == 0)
+		return add_mangled(path, symbol);
+	if (!append(path, "", symbol))
+		return false;
+	/* A static of a function has a number behind its name. */
+	dot = strchr(path->text, '.');
+	if (dot && dot > path->text) {
+		*dot = '\0';
+		path->length = (size_t)(dot - path->text);
+	}
+	return true;
+}
+
+bool sites_path_begin_variable(struct sites_path *path, Dwarf_Die *variable)
+{
+	Dwarf_Attribute attribute;
+	Dwarf_Die declared = *variable;
+	const char *name = dwarf_diename(variable);
+
+	if (!name)
+		return false;
+	/* Where it stands in its class or namespace. */
+	if (dwarf_attr(variable, DW_AT_specification, &attribute) &&
+	    !dwarf_formref_die(&attribute, &declared))
+		return false;
+	if (!begin_with(path, &declared, name))
+		return false;
+	path->members = 1;
+	return true;
+}
+
 static bool member_place(Dwarf_Die *member, uint64_t *offset, uint64_t *size,
 			 Dwarf_Die *type)
 {
@@ -190,13 +410,6 @@ static bool member_place(Dwarf_Die *member, uint64_t *offset, uint64_t *size,
 	*size = sites_size_of(type);
 	return true;
 }
-
-/* What is looked for at an offset: a kind's lock, or any pointer. */
-struct search {
-	int kind; /* -1: a pointer */
-	Dwarf_Die *pointer; /* its type */
-	unsigned int members; /* looked at */
-};
 
 static bool look(struct search *search, Dwarf_Die *type, uint64_t offset,
 		 struct sites_path *path, int depth);
@@ -314,4 +527,33 @@ bool sites_pointer_at(Dwarf_Die *type, uint64_t offset, struct sites_path *path,
 		return false;
 	*path = tried;
 	return true;
+}
+
+/* What a lock of the kind has in bytes: the same in all C libraries seen. */
+uint64_t sites_lock_bytes(enum sites_lock_kind kind)
+{
+	switch (kind) {
+	case SITES_PTHREAD_MUTEX:
+		return 40;
+	case SITES_PTHREAD_RWLOCK:
+		return 56;
+	case SITES_PTHREAD_SPIN:
+		return 4;
+	case SITES_PTHREAD_COND:
+		return 48;
+	case SITES_PTHREAD_BARRIER:
+	case SITES_PTHREAD_SEM:
+		return 32;
+	default:
+		return 0;
+	}
+}
+
+bool sites_wraps_lock(Dwarf_Die *type, enum sites_lock_kind kind)
+{
+	uint64_t size = sites_size_of(type), least = sites_lock_bytes(kind);
+	struct sites_path path = { 0 };
+
+	return least && size >= least && size <= least + 16 &&
+	       sites_lock_at(type, 0, kind, &path);
 }

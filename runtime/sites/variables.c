@@ -203,12 +203,17 @@ static bool is_element(const Dwarf_Die *type, int64_t offset)
 	return size > 0 && offset % size == 0;
 }
 
+/* Whether a type is not to begin a name: what is around it may have a better one. */
+static bool is_no_start(Dwarf_Die *type, const struct goal *goal)
+{
+	return goal->outer && sites_wraps_lock(type, goal->kind);
+}
+
 /* Follows the goal's pointers from a type at an offset to the lock. */
 static bool reach(Dwarf_Die *type, int64_t offset, const struct goal *goal,
 		  int step, struct found *found)
 {
 	Dwarf_Die at = *type;
-	const char *start;
 
 	for (; step + 1 < goal->steps; step++) {
 		Dwarf_Die pointer;
@@ -223,31 +228,27 @@ static bool reach(Dwarf_Die *type, int64_t offset, const struct goal *goal,
 		if (step + 2 == goal->steps && is_element(&at, offset) &&
 		    sites_is_lock(&at, goal->kind)) {
 			found->how = SITES_BY_POINTER;
-			return found->path.members > 0;
+			return sites_path_drop_internal(&found->path) &&
+			       found->path.members > 0;
 		}
-		start = sites_type_name(&at);
-		if (!start)
+		if (is_no_start(&at, goal) ||
+		    !sites_path_begin(&found->path, &at))
 			return false;
-		memset(&found->path, 0, sizeof(found->path));
-		sites_path_add(&found->path, start);
-		found->path.members = 0;
 	}
 	return offset >= 0 &&
-	       sites_lock_at(&at, (uint64_t)offset, goal->kind, &found->path);
+	       sites_lock_at(&at, (uint64_t)offset, goal->kind, &found->path) &&
+	       sites_path_drop_internal(&found->path);
 }
 
 static bool name_type(Dwarf_Die *pointee, const struct goal *goal,
 		      struct found *found)
 {
-	const char *start = sites_type_name(pointee);
-
 	memset(found, 0, sizeof(*found));
 	found->scope = -1;
 	found->how = SITES_BY_VARIABLE;
-	if (!start)
+	if (is_no_start(pointee, goal) ||
+	    !sites_path_begin(&found->path, pointee))
 		return false;
-	sites_path_add(&found->path, start);
-	found->path.members = 0;
 	if (!reach(pointee, goal->offset[0], goal, 0, found))
 		return false;
 	/* Without a member it is the lock's type, which is no name. */
@@ -257,6 +258,7 @@ static bool name_type(Dwarf_Die *pointee, const struct goal *goal,
 static bool same_goal(const struct goal *a, const struct goal *b)
 {
 	return a->kind == b->kind && a->steps == b->steps &&
+	       a->outer == b->outer &&
 	       memcmp(a->offset, b->offset,
 		      sizeof(*a->offset) * (size_t)a->steps) == 0;
 }
@@ -361,12 +363,15 @@ static bool name_storage(struct function *function,
 		moved.offset[0] += offset;
 	}
 	start = sites_type_name(&variable->type);
-	if (!start || sites_lock_type(start) >= 0)
+	if (!start || sites_is_lock(&variable->type, goal->kind) ||
+	    sites_wraps_lock(&variable->type, goal->kind)) {
 		start = dwarf_diename(&variable->die);
-	if (!start)
+		if (!start || !sites_path_add(&found->path, start))
+			return false;
+		found->path.members = 0;
+	} else if (!sites_path_begin(&found->path, &variable->type)) {
 		return false;
-	sites_path_add(&found->path, start);
-	found->path.members = 0;
+	}
 	return reach(&variable->type, moved.offset[0], &moved, 0, found);
 }
 
@@ -441,7 +446,8 @@ static bool declared_type(struct function *function, const char *name,
 			  Dwarf_Die *type)
 {
 	Dwarf_Die child;
-	bool more = dwarf_child(&function->unit, &child) == 0;
+	bool more = function->unit.addr &&
+		    dwarf_child(&function->unit, &child) == 0;
 
 	for (; more; more = sites_next(&child))
 		if (dwarf_tag(&child) == DW_TAG_variable &&
@@ -458,7 +464,8 @@ bool sites_name_symbol(struct function *function, const char *symbol,
 	memset(found, 0, sizeof(*found));
 	found->scope = -1;
 	found->how = goal->steps > 1 ? SITES_BY_VARIABLE : SITES_BY_SYMBOL;
-	sites_path_add(&found->path, symbol);
+	if (!sites_path_add(&found->path, symbol))
+		return false;
 	if (declared_type(function, symbol, &type))
 		return reach(&type, goal->offset[0], goal, 0, found);
 	/* Without a type: a whole variable is the lock. */
@@ -508,19 +515,26 @@ bool sites_name_address(struct function *function, uint64_t address,
 	global = sites_global_at(finder->globals, at);
 	if (!global)
 		return false;
-	/* Counts as a member: a pointer variable's name is one. */
-	sites_path_add(&found->path, global->name);
 	if (goal->steps == 1)
 		found->fixed = at;
-	if (global->typed && goal->steps == 1 &&
-	    own_die(finder, &global->die, &die))
-		found->declared = sites_decl_file(&die);
+	/* Counts as a member: a pointer variable's name is one. */
+	if (global->typed) {
+		if (!own_die(finder, &global->die, &die) ||
+		    !sites_path_begin_variable(&found->path, &die))
+			return false;
+		if (goal->steps == 1)
+			found->declared = sites_decl_file(&die);
+	} else if (!sites_path_begin_symbol(&found->path, global->name)) {
+		return false;
+	}
 	if (global->typed)
 		return own_die(finder, &global->type, &die) &&
 		       reach(&die, (int64_t)(at - global->address), goal, 0,
 			     found);
 	/* Without a type: a whole variable is the lock. */
-	return goal->steps == 1 && at == global->address;
+	return goal->steps == 1 && at == global->address &&
+	       (!sites_lock_bytes(goal->kind) ||
+		sites_lock_bytes(goal->kind) == global->size);
 }
 
 /* libdw's way to say it is bregx. */

@@ -14,7 +14,7 @@ $1 == "run" {
 	}
 }
 $1 == "count" { counted[$2 FS $3 FS $4] = $5 }
-$1 == "lost" && $2 ~ /^lock/ { lost[$2 ~ /^lockhold/] += $5 }
+$1 == "lost" && $2 ~ /^lock(contend|chain|hold)/ { lost[$2 ~ /^lockhold/] += $5 }
 $1 == "fail" {
 	failed++
 	verdict("fail", $2 ($3 == "-" ? "" : " by " $3) ($4 == "-" ? "" : ", threads=" $4) ": " $5)
@@ -45,18 +45,27 @@ function row(tool, records, threads,	at, over, all, count, ratio, truth) {
 	if (!n[at] || !base[threads] || !contended)
 		return
 	over = median(at) - base[threads]
-	all = threads == 1 || records == "hold"
+	all = threads == 1 || records == "hold" || records == "order"
 	truth = all ? acquisitions[at] : contended
-	ratio = threads > 1 || records == "hold" ? ratio_to("bpftrace", records, threads, over) : "-"
+	ratio = "-"
+	if (records == "chain" && threads > 1)
+		ratio = ratio_to("lockcontend", "stack", threads, over)
+	else if (threads > 1 || records == "hold")
+		ratio = ratio_to("bpftrace", records, threads, over)
 	count = tool != "nothing" ? counted[at] : threads > 1 ? contended : "-"
 	print tool, records, threads, sprintf("%.1f", over / truth), ratio,
 		sprintf("%.0f", over + base[threads]), sprintf("%.0f", base[threads]),
 		count == "-" ? count : sprintf("%.0f", count), acquisitions[at]
 	if (tool == "lockcontend")
 		judge(records, threads, over, ratio)
+	else if (tool == "lockblame" || tool == "lockstat" || tool == "lockorder")
+		verdict("note", sprintf("%s, threads=%d: %.0f ns", tool, threads, over / truth))
+	else if (tool == "lockchain")
+		judge_chain(threads, over, ratio)
 	else if (tool ~ /^lockhold/)
 		judge_hold(tool, threads, ratio, ratio_to("klockstat", records, threads, over))
-	if (tool != "nothing" && (threads > 1 || records == "hold") && (count < 0.99 * truth || count > 1.01 * truth))
+	# Of orders every lock's are counted; a wait is charged to each who held meanwhile.
+	if (tool != "nothing" && records !~ /^(order|blame)$/ && (threads > 1 || records == "hold") && (count < 0.99 * truth || count > 1.01 * truth))
 		verdict("note", sprintf("%s by %s counted %d %s a run, the workload %d", tool, records, count,
 			all ? "acquisitions" : "contended acquisitions", truth))
 }
@@ -74,6 +83,16 @@ function judge_hold(tool, threads, ratio, klockstat,	what) {
 			verdict(klockstat + 0 <= bound_klockstat ? "kept" : "broken",
 				sprintf("%s: %s of what klockstat adds (at most %.2f)", what, klockstat, bound_klockstat))
 	}
+}
+
+# Nobody else tells chains: what they cost beside the same waits by stack.
+function judge_chain(threads, over, ratio) {
+	if (threads == 1)
+		verdict(over <= bound_idle * base[1] ? "kept" : "broken",
+			sprintf("chains, where nothing waits: %+.2f %% of the time (at most %.0f %%)",
+				100 * over / base[1], 100 * bound_idle))
+	else
+		verdict("note", sprintf("chains: %s of what lockcontend by stack adds", ratio))
 }
 
 function judge(records, threads, over, ratio,	bound) {
@@ -100,10 +119,14 @@ END {
 		row("bpftrace", "lock", threads)
 		row("lockcontend", "stack", threads)
 		row("bpftrace", "stack", threads)
+		row("lockchain", "chain", threads)
+		row("lockblame", "blame", threads)
+		row("lockstat", "stat", threads)
 		row("lockhold-mutex", "hold", threads)
 		row("lockhold", "hold", threads)
 		row("bpftrace", "hold", threads)
 		row("klockstat", "hold", threads)
+		row("lockorder", "order", threads)
 	}
 	print "#loss failed=" failed + 0 " lockcontend_lost=" lost[0] + 0 " lockhold_lost=" lost[1] + 0
 	if (!base[1] || !base[2] || !contended)

@@ -4,29 +4,9 @@
  * Prints how many could be drawn; fails if any ended with another status than
  * drawn or failed.
  */
-#include <stdarg.h>
 #include <stdio.h>
 
-#include "locktap/locktap.h"
-
-static int messages;
-
-int locktap_fail(const char *format, ...)
-{
-	char text[1000];
-	va_list arguments;
-
-	va_start(arguments, format);
-	vsnprintf(text, sizeof(text), format, arguments);
-	va_end(arguments);
-	messages++;
-	return LOCKTAP_FAILED;
-}
-
-int locktap_end_output(int status)
-{
-	return status;
-}
+#include "watched.h"
 
 int main(int argc, char **argv)
 {

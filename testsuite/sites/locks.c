@@ -123,7 +123,7 @@ out_of_line void through_pointers(void)
 	work(NULL);
 }
 
-/* Whose lock it is cannot be known here. */
+/* Whose lock it is cannot be known here, but where it is called. */
 out_of_line void unknown(pthread_mutex_t *mutex)
 {
 	pthread_mutex_lock(mutex); // pthread_mutex lock ?
@@ -270,7 +270,7 @@ int main(int argc, char **argv)
 	globals(argc);
 	members(&thing, &number, argc);
 	through_pointers();
-	unknown(&global);
+	unknown(&global); // pthread_mutex lock global
 	either_of(&thing, argc);
 	by_switch(&thing, row, argc);
 	lock_it(&global);

@@ -30,14 +30,23 @@ static void ask_all(const char *path)
 						 "in_pieces" };
 	static const char *const insides[] = { "plain", "pieces" };
 	struct sites_spin_exits exits;
+	struct sites_waiting *waiting;
 	struct sites_percpu *percpu;
 	struct sites_calls calls;
 	struct sites_error error;
-	struct sites_image *image = sites_open(path, &error);
+	struct sites_image *image = sites_open_program(path, &error);
 	size_t count;
 
 	if (!image)
 		return;
+	if (sites_waiting(image, &waiting, &count, &error))
+		free(waiting);
+	if (!sites_has_debug_info(image)) {
+		if (sites_calls(image, 0, &calls, &error))
+			sites_calls_free(&calls);
+		sites_close(image);
+		return;
+	}
 	for (size_t i = 0; i < 6; i++) {
 		struct sites_inline *inlines;
 		struct sites_scope *scopes;

@@ -20,8 +20,16 @@ static void ask_all(struct sites_image *image)
 	struct sites_percpu *percpu;
 	struct sites_calls calls;
 	struct sites_error error;
+	struct sites_waiting *waiting;
 	size_t count;
 
+	if (sites_waiting(image, &waiting, &count, &error))
+		free(waiting);
+	if (!sites_has_debug_info(image)) {
+		if (sites_calls(image, 0, &calls, &error))
+			sites_calls_free(&calls);
+		return;
+	}
 	if (sites_calls(image, SITES_POINTS, &calls, &error))
 		sites_calls_free(&calls);
 	if (sites_inlines(image, "spin_lock", "members", &inlines, &count,
@@ -53,7 +61,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
 		done += (size_t)written;
 	}
 	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
-	image = sites_open(path, &error);
+	image = sites_open_program(path, &error);
 	if (image) {
 		ask_all(image);
 		sites_close(image);

@@ -163,6 +163,23 @@ static int query_calls(struct sites_image *image)
 	return 0;
 }
 
+/* LOW HIGH OP KIND MODE of each function that waits */
+static int query_waiting(struct sites_image *image)
+{
+	struct sites_waiting *list;
+	struct sites_error error;
+	size_t count;
+
+	if (!sites_waiting(image, &list, &count, &error))
+		return failed(&error);
+	for (size_t i = 0; i < count; i++)
+		printf("%" PRIx64 " %" PRIx64 " %s %s %c\n", list[i].range.low,
+		       list[i].range.high, sites_op_name(list[i].op),
+		       sites_kind_name(list[i].kind), list[i].mode);
+	free(list);
+	return 0;
+}
+
 static void print_point(const char *what, const struct sites_point *point)
 {
 	static const char *const states[] = { "not-asked", "good", "no-block",
@@ -225,6 +242,8 @@ static int query(struct sites_image *image, int count, char **words)
 		return query_spin(image);
 	if (strcmp(what, "calls") == 0)
 		return query_calls(image);
+	if (strcmp(what, "waiting") == 0)
+		return query_waiting(image);
 	if (strcmp(what, "points") == 0)
 		return query_points(image);
 	fprintf(stderr, "sites-query: what is \"%s\"?\n", what);
@@ -239,12 +258,16 @@ int main(int argc, char **argv)
 
 	if (argc < 3) {
 		fputs("usage: sites-query FILE info|inlines FUNCTION INSIDE|"
-		      "rows LOW HIGH|scopes|probe|percpu|spin|calls\n"
+		      "rows LOW HIGH|scopes|probe|percpu|spin|calls|points|waiting\n"
 		      "scopes and probe read addresses from standard input\n",
 		      stderr);
 		return 2;
 	}
-	image = sites_open(argv[1], &error);
+	/* Calls can be had of a program without debug information. */
+	if (strcmp(argv[2], "calls") == 0 || strcmp(argv[2], "waiting") == 0)
+		image = sites_open_program(argv[1], &error);
+	else
+		image = sites_open(argv[1], &error);
 	if (!image)
 		return failed(&error);
 	status = query(image, argc - 2, argv + 2);

@@ -664,7 +664,7 @@ static int lg_check_holders(struct lg_run *run, char *error)
 	return second ? lg_check_second(run, error) : 0;
 }
 
-static void lg_prepare_holders(struct lg_run *run)
+static int lg_prepare_holders(struct lg_run *run)
 {
 	struct lg_holders *h = run->own;
 	unsigned int i;
@@ -674,6 +674,7 @@ static void lg_prepare_holders(struct lg_run *run)
 	init_completion(&h->kept);
 	for (i = 0; i < LG_HOLDER_THREADS; i++)
 		init_completion(&h->hog[i]);
+	return 0;
 }
 
 static void lg_tell_holders(const struct lg_run *run, char *text, size_t size)

@@ -27,6 +27,8 @@
 #include <linux/ww_mutex.h>
 
 #define LG_MAX_THREADS 64
+/* Those of chain and deadlock: 40 chains of 8, and the conductor. */
+#define LG_MAX_LINKED 321
 #define LG_MAX_LOCKS 20000
 #define LG_MAX_DEPTH 16
 /* Freeing one of these can wait for an RCU grace period. */
@@ -462,6 +464,9 @@ enum lg_scenario {
 	LG_RECURSIVE,
 	LG_FOREIGN,
 	LG_DOWNGRADE,
+	LG_CHAIN,
+	LG_DEADLOCK,
+	LG_ORDER,
 	LG_SCENARIOS
 };
 
@@ -510,6 +515,23 @@ enum lg_key_id {
 	LG_K_DEPTH,
 	LG_K_READ_US,
 	LG_K_DETAIL,
+	/* Of chain and deadlock: other words or bounds for some known names. */
+	LG_K_LINK_KIND,
+	LG_K_LENGTH,
+	LG_K_CHAINS,
+	LG_K_BEHIND_0,
+	LG_K_BUILD,
+	LG_K_STAND,
+	LG_K_STAND_US,
+	LG_K_FEW_ROUNDS,
+	/* Of order. */
+	LG_K_ORDER_KIND,
+	LG_K_ORDER_LOCKS,
+	LG_K_PATH_THREADS,
+	LG_K_MODES,
+	LG_K_GATE,
+	LG_K_TRY,
+	LG_K_SAME,
 	LG_KEYS
 };
 
@@ -571,6 +593,8 @@ struct lg_thread {
 	unsigned int seen;
 	/* The last round it is done with. */
 	unsigned int finished;
+	/* Its own: the round it is in. */
+	unsigned int round;
 };
 
 struct lg_run {
@@ -592,11 +616,14 @@ struct lg_run {
 	unsigned int nlocks;
 	struct lg_lock *lock;
 	unsigned int nthreads;
-	struct lg_thread thread[2 * LG_MAX_THREADS + 8];
+	struct lg_thread thread[LG_MAX_LINKED];
 	atomic_t live;
 	atomic_t ready;
 	struct completion done;
 	bool stop;
+	/* What stands until it is told to end: it stands; it is told. */
+	struct completion standing;
+	bool end;
 	/* The round that the waiters may start, and the one that is held. */
 	unsigned int go;
 	unsigned int held;
@@ -617,9 +644,17 @@ struct lg_plan {
 					      unsigned int index);
 	/* The thread whose CPU it runs on; without it each has its own. */
 	unsigned int (*place)(const struct lg_run *run, unsigned int index);
-	/* The bytes of run->own, zeroed, and what else they need. */
+	/* The thread's name; without it lockgen/INDEX. */
+	void (*comm)(const struct lg_run *run, unsigned int index, char *comm,
+		     size_t size);
+	/* The bytes of run->own, zeroed, and what else they need and leave. */
 	size_t own_bytes;
-	void (*prepare)(struct lg_run *run);
+	int (*prepare)(struct lg_run *run);
+	void (*dispose)(struct lg_run *run);
+	/* What it tells, in more than a few bytes where it says so. */
+	size_t more_bytes;
+	/* Without lines of locks. */
+	bool tells_itself;
 	void (*tell)(const struct lg_run *run, char *text, size_t size);
 };
 
@@ -628,6 +663,9 @@ extern const struct lg_plan lg_plan_shared;
 extern const struct lg_plan lg_plan_recursive;
 extern const struct lg_plan lg_plan_foreign;
 extern const struct lg_plan lg_plan_downgrade;
+extern const struct lg_plan lg_plan_chain;
+extern const struct lg_plan lg_plan_deadlock;
+extern const struct lg_plan lg_plan_order;
 
 /* main.c: the module is about to go. */
 extern bool lockgen_unloading;
@@ -766,10 +804,27 @@ bool lg_waited(const struct lg_thread *t, bool held,
 
 /* main.c: the words of the command, and what is wrong with it. */
 extern const char *const lg_kind_words[];
+extern const char *const lg_mode_words[];
 int lg_refuse(char *error, const char *fmt, ...) __printf(2, 3);
 const struct lg_flavour *lg_flavour(enum lg_kind kind, enum lg_mode mode,
 				    enum lg_entry entry);
 const struct lg_flavour *lg_plain_flavour(enum lg_kind kind, enum lg_mode mode);
+const char *lg_kind_reported(enum lg_kind kind);
+int lg_init_lock(enum lg_kind kind, void *lock);
+
+/* holdable.c: kernel locks for the threads of user space. */
+int lg_offer_held(void);
+void lg_withdraw_held(void);
+
+/* chain.c: words of its keys. */
+extern const char *const lg_link_words[];
+extern const char *const lg_build_words[];
+
+/* order.c: words of its keys. */
+extern const char *const lg_order_words[];
+extern const char *const lg_gate_words[];
+extern const char *const lg_try_words[];
+extern const char *const lg_modes_words[];
 
 /* roles.c: the flavours, with a function for each role. */
 extern const struct lg_flavour lg_flavours[LG_FLAVOURS];

@@ -34,6 +34,17 @@
  *   downgrade   a writer of a rwsem becomes a reader, after hold_us, and stays
  *               it for read_us; readers=N come and wait while it writes
  *
+ *   chain       length=N threads: one holds a lock, each next one holds a lock and
+ *               waits for that of the one before it, the last only waits;
+ *               chains=N of them stand at the same time
+ *   deadlock    length=N threads that each hold a lock and wait in a ring;
+ *               after hold_us a signal ends the wait of the one that closed it
+ *   order       locks=N are taken one inside another, in one order here and in
+ *               another one there, strictly one after another: nobody waits
+ *
+ * The command end ends what stand=1 has left standing, and its truth is whole
+ * only then.
+ *
  * Keys of several scenarios:
  *   kind        spin, rawspin, rwlock, mutex, rwsem, sem, rtmutex, percpu_rwsem,
  *               ww_mutex
@@ -55,6 +66,38 @@
  *   inner       pauses of the CPU (cpu_relax) while a lock is held
  *   count=1, measure=1  of throughput: count its waits, measure its times
  *   detail=1    a line for each lock of many, and for the holder's mode
+ *
+ * Of chain and deadlock:
+ *   kind        mutex, rwsem_w, rwsem_r (readers that wait for a writer), rtmutex,
+ *               sem, ww_mutex, mixed: another kind at each depth; and, of chain
+ *               only, percpu_rwsem_w; spin and mixed_spin, with a spinlock in
+ *               front: each thread that spins needs a CPU of its own, and one
+ *               more must be left
+ *   length      2 to 8 threads
+ *   chains      1 to 40 of them
+ *   behind      so many more threads then wait for lock 0 of each
+ *   build       front: thread 1 is the first to wait, then 2, ...; back: the last
+ *               one is, and thread 1 the last.  Each begins when the one before
+ *               it has been seen in its lock's queue; thread 0 of a deadlock is
+ *               always the last, and closes it
+ *   hold_us     how long it all stands, up to a minute
+ *   stand=1     the command returns as soon as it stands, and it stands until
+ *               the command end.  After two minutes the kernel may log that
+ *               tasks are blocked
+ *   rounds      how often it is built and ends
+ *
+ * Of order:
+ *   kind        mutex, rwsem, rtmutex, spin, rwlock
+ *   locks       2: a then b, and b then a; 3: a then b, b then c, c then a
+ *   threads     1 to 3 that share these paths
+ *   modes       of rwsem and rwlock: how the first path takes its first and its
+ *               second lock, and then how the others do: wwww, rrrr, rwrw, wrwr,
+ *               rwwr, rrww
+ *   gate        1: a mutex is held around each path; half: around the first only;
+ *               read: a rwsem is held for reading, which keeps nobody out
+ *   try         1: the last path takes its second lock by a trylock; first: its
+ *               first lock, which does not help
+ *   same=1      the second path takes the locks in the order of the first
  *
  * What is told, a line for each lock and mode:
  *   lock            its address; many, without detail=1, sums up under 0x0
@@ -104,6 +147,34 @@
  *   downgrade       symbol downgrades write_hold_ns max_write_hold_ns
  *                   read_hold_ns max_read_hold_ns: of the task that downgrades
  *
+ * Of chain and deadlock, which have no lines of locks:
+ *   link            chain depth tid comm kind mode name lock owner owner_comm waits
+ *                   missed wait_ns failed called_ns caller holder: thread depth
+ *                   of a chain waits for the lock, whose owner is the thread
+ *                   owner; how many of its waits were seen, and not seen; how
+ *                   long all were, "-" while it still waits, and how many a
+ *                   signal ended; when the last one began, in the clock of
+ *                   ktime_get_mono_fast_ns(); and the functions from which it
+ *                   waits, and the owner holds
+ *   ring            ring length times closer closed_ns seen_ns ended_ns: of a
+ *                   deadlock, how often it was seen closed, by the thread
+ *                   closer, and of the last time when that one called the lock
+ *                   function, when it was seen in the queue, and when the
+ *                   signal had ended its wait, in the same clock
+ *
+ * Of order, which has none either:
+ *   path            caller tid comm kind first first_lock first_mode first_try
+ *                   second second_lock second_mode second_try gate times failed:
+ *                   the function that takes the first lock and inside it the
+ *                   second, the names and addresses of both, and of the gate;
+ *                   and how often it did, and a trylock failed
+ *   order           kind locks inversion harmless: 1 where the paths, run at the
+ *                   same time, can be a deadlock; 0 where they cannot, and why:
+ *                   gate, trylock, readers, same
+ *
+ * /proc/lockgen_lock offers kernel mutexes that a thread of user space can hold
+ * across its system calls; holdable.c tells how.
+ *
  * Times are made and measured by the clock, never by mdelay() or udelay(),
  * whose calibration is wrong in many virtual machines.  Every loop that waits
  * calls cpu_relax(): an emulator that runs all CPUs in one thread changes to
@@ -152,6 +223,8 @@ static struct ww_mutex lockgen_inner_ww_mutex;
 static DEFINE_MUTEX(lockgen_control);
 static DEFINE_MUTEX(lockgen_truth_guard);
 static struct lg_truth *lockgen_truth;
+/* A run that was left standing, until the command end. */
+static struct lg_run *lockgen_standing;
 bool lockgen_unloading;
 
 static char *run;
@@ -165,7 +238,7 @@ const char *const lg_kind_words[] = { "spin",	 "rawspin",	 "rwlock",
 				      "rtmutex", "percpu_rwsem", "ww_mutex",
 				      NULL };
 
-static const char *const lg_mode_words[] = { "x", "r", "w", NULL };
+const char *const lg_mode_words[] = { "x", "r", "w", NULL };
 
 static const char *const lg_entry_words[] = {
 	"plain", "bh",	   "irq",     "irqsave", "interruptible",    "killable",
@@ -177,7 +250,8 @@ static const char *const lg_entry_words[] = {
 static const char *const lg_scenario_words[] = { "convoy",     "free",
 						 "many",       "nested",
 						 "signal",     "trylock",
-						 "throughput", "holders", "shared", "recursive", "foreign", "downgrade", NULL };
+						 "throughput", "holders", "shared", "recursive", "foreign", "downgrade",
+						 "chain",      "deadlock", "order", NULL };
 
 static const struct {
 	void *lock;
@@ -229,13 +303,13 @@ struct lg_truth {
 	bool looks;
 	u64 elapsed_ns;
 	/* Lines of other types, as text. */
-	char more[LG_MAX_MORE];
+	char *more;
 	unsigned int nlines;
 	struct lg_line line[];
 };
 
 /* The word the watching tools use: a raw spinlock is a spinlock, and so on. */
-static const char *lg_kind_reported(enum lg_kind kind)
+const char *lg_kind_reported(enum lg_kind kind)
 {
 	switch (kind) {
 	case LG_RAWSPIN:
@@ -268,7 +342,8 @@ const struct lg_flavour *lg_plain_flavour(enum lg_kind kind, enum lg_mode mode)
 static const struct lg_plan *const lg_plans[LG_SCENARIOS] = {
 	[LG_HOLDERS] = &lg_plan_holders,     [LG_SHARED] = &lg_plan_shared,
 	[LG_RECURSIVE] = &lg_plan_recursive, [LG_FOREIGN] = &lg_plan_foreign,
-	[LG_DOWNGRADE] = &lg_plan_downgrade,
+	[LG_DOWNGRADE] = &lg_plan_downgrade, [LG_CHAIN] = &lg_plan_chain,
+	[LG_DEADLOCK] = &lg_plan_deadlock,   [LG_ORDER] = &lg_plan_order,
 };
 
 /* The command. */
@@ -287,6 +362,7 @@ static const char *const lg_state_words[] = { "run",  "sleep", "preempted",
 #define LG_S_HOLDS                                               \
 	(LG_S(CONVOY) | LG_S(FREE) | LG_S(MANY) | LG_S(NESTED) | \
 	 LG_S(SIGNAL) | LG_S(HOLDERS) | LG_S_MORE)
+#define LG_S_LINKS (LG_S(CHAIN) | LG_S(DEADLOCK))
 #define LG_S_ALL (BIT(LG_SCENARIOS) - 1)
 
 static const struct lg_key {
@@ -296,7 +372,7 @@ static const struct lg_key {
 	unsigned int scenarios;
 } lg_keys[LG_KEYS] = {
 	[LG_K_KIND] = { "kind", lg_kind_words, .preset = LG_MUTEX,
-			.scenarios = LG_S_ALL },
+			.scenarios = LG_S_ALL & ~(LG_S_LINKS | LG_S(ORDER)) },
 	[LG_K_MODE] = { "mode", lg_mode_words,
 			.scenarios = LG_S_WAITS | LG_S_LOOPS | LG_S(SHARED) },
 	[LG_K_BEHIND] = { "behind", lg_mode_words, .scenarios = LG_S_WAITS },
@@ -313,7 +389,7 @@ static const struct lg_key {
 			   LG_S_WAITS | LG_S(HOLDERS) | LG_S(SHARED) },
 	[LG_K_ROUNDS] = { "rounds", NULL, 1, 100000, 50,
 			  LG_S_WAITS | LG_S(NESTED) | LG_S(HOLDERS) |
-				  LG_S_MORE },
+				  LG_S_MORE | LG_S(ORDER) },
 	[LG_K_HOLD_US] = { "hold_us", NULL, 0, 1000000, 3000, LG_S_HOLDS },
 	[LG_K_HOLD_NS] = { "hold_ns", NULL, 0, 1000000000, 0, LG_S_HOLDS },
 	[LG_K_LOCKS] = { "locks", NULL, 1, LG_MAX_LOCKS, 1000, LG_S(MANY) },
@@ -332,6 +408,22 @@ static const struct lg_key {
 	[LG_K_DEPTH] = { "depth", NULL, 1, LG_MAX_DEPTH, 2, LG_S(RECURSIVE) },
 	[LG_K_READ_US] = { "read_us", NULL, 0, 1000000, 0, LG_S(DOWNGRADE) },
 	[LG_K_DETAIL] = { "detail", NULL, 0, 1, 0, LG_S_WAITS },
+	[LG_K_LINK_KIND] = { "kind", lg_link_words, .scenarios = LG_S_LINKS },
+	[LG_K_LENGTH] = { "length", NULL, 2, 8, 3, LG_S_LINKS },
+	[LG_K_CHAINS] = { "chains", NULL, 1, 40, 1, LG_S_LINKS },
+	[LG_K_BEHIND_0] = { "behind", NULL, 0, 32, 0, LG_S_LINKS },
+	[LG_K_BUILD] = { "build", lg_build_words, .scenarios = LG_S_LINKS },
+	[LG_K_STAND] = { "stand", NULL, 0, 1, 0, LG_S_LINKS },
+	[LG_K_STAND_US] = { "hold_us", NULL, 0, 60000000, 100000, LG_S_LINKS },
+	[LG_K_ORDER_KIND] = { "kind", lg_order_words,
+			      .scenarios = LG_S(ORDER) },
+	[LG_K_ORDER_LOCKS] = { "locks", NULL, 2, 3, 2, LG_S(ORDER) },
+	[LG_K_PATH_THREADS] = { "threads", NULL, 1, 3, 1, LG_S(ORDER) },
+	[LG_K_MODES] = { "modes", lg_modes_words, .scenarios = LG_S(ORDER) },
+	[LG_K_GATE] = { "gate", lg_gate_words, .scenarios = LG_S(ORDER) },
+	[LG_K_TRY] = { "try", lg_try_words, .scenarios = LG_S(ORDER) },
+	[LG_K_SAME] = { "same", NULL, 0, 1, 0, LG_S(ORDER) },
+	[LG_K_FEW_ROUNDS] = { "rounds", NULL, 1, 10000, 1, LG_S_LINKS },
 };
 
 int lg_refuse(char *error, const char *fmt, ...)
@@ -476,6 +568,9 @@ static void lg_presets(struct lg_run *run)
 	case LG_DOWNGRADE:
 		run->value[LG_K_KIND] = LG_RWSEM;
 		run->value[LG_K_READERS] = 0;
+		break;
+	case LG_DEADLOCK:
+		run->value[LG_K_STAND_US] = 1500000;
 		break;
 	case LG_THROUGHPUT:
 		run->value[LG_K_THREADS] = 2;
@@ -863,7 +958,7 @@ static const size_t lg_lock_size[LG_KINDS] = {
 	[LG_WW_MUTEX] = sizeof(struct ww_mutex),
 };
 
-static int lg_init_lock(enum lg_kind kind, void *lock)
+int lg_init_lock(enum lg_kind kind, void *lock)
 {
 	switch (kind) {
 	case LG_SPIN:
@@ -948,7 +1043,8 @@ static int lg_make_locks(struct lg_run *run)
 	int err = 0;
 
 	run->nlocks = lg_count_locks(run);
-	run->rounds = run->value[LG_K_ROUNDS];
+	if (!run->rounds)
+		run->rounds = run->value[LG_K_ROUNDS];
 	if (run->scenario == LG_MANY)
 		run->rounds *= run->nlocks;
 	run->lock = kvcalloc(run->nlocks, sizeof(*run->lock), GFP_KERNEL);
@@ -976,9 +1072,16 @@ static int lg_make_own(struct lg_run *run)
 	run->own = kvzalloc(plan->own_bytes, GFP_KERNEL);
 	if (!run->own)
 		return -ENOMEM;
-	if (plan->prepare)
-		plan->prepare(run);
-	return 0;
+	return plan->prepare ? plan->prepare(run) : 0;
+}
+
+static void lg_free_own(struct lg_run *run)
+{
+	const struct lg_plan *plan = lg_plans[run->scenario];
+
+	if (run->own && plan->dispose)
+		plan->dispose(run);
+	kvfree(run->own);
 }
 
 /* The threads of a run. */
@@ -1059,8 +1162,20 @@ static int lg_cpu_of(const struct lg_run *run, unsigned int index)
 	return cpumask_first(cpu_online_mask);
 }
 
+static void lg_name_thread(const struct lg_run *run, unsigned int index,
+			   char *comm, size_t size)
+{
+	const struct lg_plan *plan = lg_plans[run->scenario];
+
+	if (plan && plan->comm)
+		plan->comm(run, index, comm, size);
+	else
+		scnprintf(comm, size, "lockgen/%u", index);
+}
+
 static int lg_make_threads(struct lg_run *run)
 {
+	char comm[TASK_COMM_LEN];
 	unsigned int i;
 
 	for (i = 0; i < run->nthreads; i++) {
@@ -1072,7 +1187,8 @@ static int lg_make_threads(struct lg_run *run)
 		t->function = lg_function_of(run, i);
 		if (run->scenario == LG_TRYLOCK && i)
 			t->index = i - 1;
-		task = kthread_create(lg_thread_main, t, "lockgen/%u", i);
+		lg_name_thread(run, i, comm, sizeof(comm));
+		task = kthread_create(lg_thread_main, t, "%s", comm);
 		if (IS_ERR(task))
 			return PTR_ERR(task);
 		/* It may be gone before it is waited for. */
@@ -1095,21 +1211,26 @@ static void lg_join_threads(struct lg_run *run)
 	}
 }
 
+/* Ends when the threads do, or when they stand as they are to be left. */
 static int lg_run_threads(struct lg_run *run)
 {
 	int err = lg_make_threads(run);
 	unsigned int i;
 
-	if (!err) {
-		atomic_set(&run->live, run->nthreads);
-		for (i = 0; i < run->nthreads; i++)
-			wake_up_process(run->thread[i].task);
-		if (wait_for_completion_interruptible(&run->done))
-			WRITE_ONCE(run->stop, true);
-		if (lg_stopped(run))
-			err = -EINTR;
+	if (err) {
+		lg_join_threads(run);
+		return err;
 	}
-	lg_join_threads(run);
+	atomic_set(&run->live, run->nthreads);
+	for (i = 0; i < run->nthreads; i++)
+		wake_up_process(run->thread[i].task);
+	if (wait_for_completion_interruptible(
+		    run->value[LG_K_STAND] ? &run->standing : &run->done))
+		WRITE_ONCE(run->stop, true);
+	if (lg_stopped(run))
+		err = -EINTR;
+	if (err || !run->value[LG_K_STAND])
+		lg_join_threads(run);
 	return err;
 }
 
@@ -1206,14 +1327,16 @@ static void lg_add_lines(struct lg_truth *truth, struct lg_run *run)
 static struct lg_truth *lg_make_truth(struct lg_run *run)
 {
 	const struct lg_plan *plan = lg_plans[run->scenario];
+	size_t more = plan && plan->more_bytes ? plan->more_bytes : LG_MAX_MORE;
 	struct lg_truth *truth;
-	unsigned int i;
+	unsigned int i, lines;
 
 	/* Two for each lock at most, and the sum. */
-	truth = kvzalloc(struct_size(truth, line, 2 * run->nlocks + 1),
-			 GFP_KERNEL);
+	lines = 2 * run->nlocks + 1;
+	truth = kvzalloc(struct_size(truth, line, lines) + more, GFP_KERNEL);
 	if (!truth)
 		return NULL;
+	truth->more = (char *)&truth->line[lines];
 	truth->scenario = run->scenario;
 	truth->looks = run->scenario != LG_THROUGHPUT;
 	truth->measures = truth->looks || run->value[LG_K_MEASURE];
@@ -1221,9 +1344,10 @@ static struct lg_truth *lg_make_truth(struct lg_run *run)
 	for (i = 0; i < run->nthreads; i++)
 		truth->elapsed_ns =
 			max(truth->elapsed_ns, run->thread[i].elapsed_ns);
-	lg_add_lines(truth, run);
+	if (!plan || !plan->tells_itself)
+		lg_add_lines(truth, run);
 	if (plan && plan->tell)
-		plan->tell(run, truth->more, sizeof(truth->more));
+		plan->tell(run, truth->more, more);
 	return truth;
 }
 
@@ -1239,11 +1363,47 @@ static void lg_publish(struct lg_truth *truth)
 	kvfree(old);
 }
 
+static int lg_tell_truth(struct lg_run *run)
+{
+	struct lg_truth *truth = lg_make_truth(run);
+
+	if (!truth)
+		return -ENOMEM;
+	lg_publish(truth);
+	return 0;
+}
+
+static void lg_free_run(struct lg_run *run)
+{
+	lg_free_locks(run);
+	lg_free_own(run);
+	kvfree(run);
+}
+
+/* The run of a command that was left standing comes to its end. */
+static int lg_end_standing(void)
+{
+	struct lg_run *run = lockgen_standing;
+	int err;
+
+	lockgen_standing = NULL;
+	WRITE_ONCE(run->end, true);
+	wait_for_completion(&run->done);
+	err = lg_tell_truth(run);
+	lg_join_threads(run);
+	lg_free_run(run);
+	return err;
+}
+
 static int lg_perform(struct lg_run *run, char *command, char *error)
 {
-	struct lg_truth *truth;
 	int err = lg_parse(run, command, error);
 
+	if (!err && lockgen_standing)
+		return lg_refuse(
+			error,
+			"%s: what has been built still stands, write end first",
+			lg_scenario_words[run->scenario]);
 	if (!err)
 		err = lg_check(run, error);
 	if (err)
@@ -1253,19 +1413,29 @@ static int lg_perform(struct lg_run *run, char *command, char *error)
 		err = lg_make_own(run);
 	if (!err)
 		err = lg_run_threads(run);
-	if (!err) {
-		truth = lg_make_truth(run);
-		if (truth)
-			lg_publish(truth);
-		else
-			err = -ENOMEM;
-	}
-	lg_free_locks(run);
-	kvfree(run->own);
+	if (!err && run->value[LG_K_STAND])
+		lockgen_standing = run;
+	if (!err)
+		err = lg_tell_truth(run);
 	if (err == -EINTR)
 		lg_refuse(error, "stopped before its end: no truth to tell");
 	else if (err)
 		lg_refuse(error, "could not run: error %d", err);
+	return err;
+}
+
+/* The only command that is no scenario. */
+static int lg_perform_end(char *error)
+{
+	int err;
+
+	if (!lockgen_standing)
+		return lg_refuse(
+			error,
+			"end: nothing stands, begin with e.g. chain stand=1");
+	err = lg_end_standing();
+	if (err)
+		lg_refuse(error, "could not tell the truth: error %d", err);
 	return err;
 }
 
@@ -1287,8 +1457,13 @@ static int lg_execute(char *command)
 		return -ENOMEM;
 	}
 	init_completion(&run->done);
-	err = lg_perform(run, command, failure->error);
-	kvfree(run);
+	init_completion(&run->standing);
+	if (command && !strcmp(strim(command), "end"))
+		err = lg_perform_end(failure->error);
+	else
+		err = lg_perform(run, command, failure->error);
+	if (run != lockgen_standing)
+		lg_free_run(run);
 	if (err)
 		lg_publish(failure);
 	else
@@ -1339,6 +1514,8 @@ static void lg_show_heading(struct seq_file *m, const struct lg_truth *truth)
 		return;
 	}
 	seq_printf(m, "#lockgen 1 %s\n", lg_scenario_words[truth->scenario]);
+	if (!truth->nlines)
+		return;
 	seq_puts(
 		m,
 		"#lock\tkind\tmode\tvariant\tacquisitions\tcontended\twait_ns\thold_ns\tfailed\tmissed_window\tholder_tid\tcaller\tname\telapsed_ns\tmax_hold_ns\tmin_hold_ns\ttried\tspun\tblocked\tby_writer\tby_readers\twrite_wanted\tentry\n");
@@ -1364,7 +1541,7 @@ static int lg_seq_show(struct seq_file *m, void *v)
 		return 0;
 	}
 	if (pos > truth->nlines) {
-		seq_puts(m, truth->more);
+		seq_puts(m, truth->more ? truth->more : "");
 		return 0;
 	}
 	line = &truth->line[pos - 1];
@@ -1446,6 +1623,14 @@ static void lg_settle_percpu_rwsems(void)
 	rcu_barrier();
 }
 
+static void lg_clear(void)
+{
+	if (lockgen_standing)
+		lg_end_standing();
+	lg_settle_percpu_rwsems();
+	kvfree(lockgen_truth);
+}
+
 static int lg_run_at_load(void)
 {
 	char *command;
@@ -1470,12 +1655,14 @@ static int __init lockgen_init(void)
 	ww_mutex_init(&lockgen_ww_mutex, &lockgen_ww_class);
 	ww_mutex_init(&lockgen_inner_ww_mutex, &lockgen_ww_class);
 	err = lg_run_at_load();
-	if (!err && !proc_create("lockgen", 0600, NULL, &lg_proc_ops))
+	if (!err)
+		err = lg_offer_held();
+	if (!err && !proc_create("lockgen", 0600, NULL, &lg_proc_ops)) {
+		lg_withdraw_held();
 		err = -ENOMEM;
-	if (err) {
-		lg_settle_percpu_rwsems();
-		kvfree(lockgen_truth);
 	}
+	if (err)
+		lg_clear();
 	return err;
 }
 
@@ -1484,8 +1671,8 @@ static void __exit lockgen_exit(void)
 	/* A write that is still under way ends, and is waited for. */
 	WRITE_ONCE(lockgen_unloading, true);
 	remove_proc_entry("lockgen", NULL);
-	lg_settle_percpu_rwsems();
-	kvfree(lockgen_truth);
+	lg_withdraw_held();
+	lg_clear();
 }
 
 module_init(lockgen_init);
