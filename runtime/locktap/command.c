@@ -258,6 +258,19 @@ static bool has_user_kind(const char *kinds)
 	return kinds && (strstr(kinds, "pthread_") || strstr(kinds, "futex"));
 }
 
+/* The same name, or two names of a file that is there. */
+static bool is_same_file(const char *one, const char *other)
+{
+	struct stat status, other_status;
+
+	if (strcmp(one, other) == 0)
+		return true;
+	return stat(one, &status) == 0 && stat(other, &other_status) == 0 &&
+	       S_ISREG(status.st_mode) &&
+	       status.st_dev == other_status.st_dev &&
+	       status.st_ino == other_status.st_ino;
+}
+
 /* The page is made of tsv, and so is all else that is written with it. */
 static void check_page(const struct request *request, struct argp_state *state)
 {
@@ -272,6 +285,9 @@ static void check_page(const struct request *request, struct argp_state *state)
 		argp_error(
 			state,
 			"with --html the tsv goes to a file: give --output=FILE");
+	if (saved && is_same_file(output, value_of(request, "html")))
+		argp_error(state, "--html and --output are the same file, %s",
+			   output);
 	if (!format || (saved && strcmp(format, "tsv") == 0))
 		return;
 	if (saved)
@@ -460,8 +476,9 @@ static void add_pair(struct request *request, struct words *words, char *option,
 }
 
 /*
- * Whether the report is made from tsv here: for a page, and for a terminal, which
- * it then fits.  Reports of an interval are to be seen at once.
+ * Whether the report is made from tsv here: for a page, and for a table, which then
+ * fits the terminal, or is cut nowhere if there is none.  Reports of an interval are
+ * to be seen at once.
  */
 static bool is_rendered(const struct request *request)
 {
@@ -469,7 +486,7 @@ static bool is_rendered(const struct request *request)
 		return true;
 	return request->command->is_rows && !value_of(request, "output") &&
 	       !value_of(request, "format") && !value_of(request, "interval") &&
-	       !value_of(request, "dry-run") && isatty(STDOUT_FILENO);
+	       !value_of(request, "dry-run");
 }
 
 /* How the script is to write, NULL: as it does by itself. */
@@ -602,6 +619,61 @@ static int worst(int first, int second)
 	return first == LOCKTAP_DONE ? second : first;
 }
 
+/* What the script wrote into a file, which stays open; the caller frees it. */
+static char *text_of(int fd, size_t *length)
+{
+	int copy = fcntl(fd, F_DUPFD_CLOEXEC, 0);
+	FILE *in = copy >= 0 && lseek(copy, 0, SEEK_SET) == 0 ?
+			   fdopen(copy, "r") :
+			   NULL;
+	char *text = NULL;
+
+	*length = 0;
+	if (in && files_read(in, "the report", &text, length) != LOCKTAP_DONE) {
+		free(text);
+		text = NULL;
+	}
+	if (in)
+		fclose(in);
+	else if (copy >= 0)
+		close(copy);
+	return text;
+}
+
+/*
+ * Whether stap has died amid the report.  Tables and folded stacks do not show where
+ * they would end.
+ */
+static bool is_cut(int fd)
+{
+	size_t length;
+	char *text = text_of(fd, &length);
+	bool cut = false;
+
+	if (!text)
+		return false;
+	while (length && text[length - 1] == '\n')
+		length--;
+	if (strncmp(text, "#locktap ", 9) == 0)
+		cut = strstr(text, "\n#loss") == NULL;
+	else if (*text == '{')
+		cut = text[length - 1] != '}';
+	free(text);
+	return cut;
+}
+
+/* What there is of a report that cannot be rendered. */
+static int show(int fd)
+{
+	size_t length;
+	char *text = text_of(fd, &length);
+	int status = text ? files_write(NULL, text, length) : LOCKTAP_FAILED;
+
+	fprintf(stderr, "locktap: the report is cut: this is all of it\n");
+	free(text);
+	return status;
+}
+
 /* With a file that takes what the script writes, for the user or for us. */
 static int run_to(const struct request *request, const struct words *words,
 		  struct stap_how *how, int fd)
@@ -612,9 +684,11 @@ static int run_to(const struct request *request, const struct words *words,
 	status = locktap_run_words((int)words->count, words->list, how);
 	if (status == LOCKTAP_DONE && is_empty(fd))
 		return locktap_fail("stap has ended without a report");
-	if (is_rendered(request) && has_text(fd))
-		status = worst(status, render(request, fd));
-	return status;
+	if (!is_rendered(request) || !has_text(fd))
+		return status;
+	if (status == LOCKTAP_DONE || !is_cut(fd))
+		return worst(status, render(request, fd));
+	return value_of(request, "output") ? status : worst(status, show(fd));
 }
 
 static int run_to_file(const struct request *request, const struct words *words,
@@ -626,6 +700,8 @@ static int run_to_file(const struct request *request, const struct words *words,
 	if (replace_begin(&file, path) != LOCKTAP_DONE)
 		return LOCKTAP_FAILED;
 	status = run_to(request, words, how, file.fd);
+	if (status != LOCKTAP_DONE && file.temporary && is_cut(file.fd))
+		return worst(status, replace_aside(&file));
 	return worst(status, replace_end(&file, has_text(file.fd)));
 }
 

@@ -96,6 +96,8 @@ static error_t parse(int key, char *argument, struct argp_state *state)
 		options->quiet = true;
 		return 0;
 	case KEY_ROOT:
+		if (!*argument)
+			argp_error(state, "--root= without a folder");
 		options->root = argument;
 		return 0;
 	case KEY_USER:

@@ -101,3 +101,18 @@ int replace_end(struct replacement *replacement, bool keep)
 	forget(replacement);
 	return status;
 }
+
+int replace_aside(struct replacement *replacement)
+{
+	char *partial;
+
+	if (!replacement->temporary ||
+	    asprintf(&partial, "%s.partial", replacement->real) < 0)
+		return replace_end(replacement, false);
+	free(replacement->real);
+	replacement->real = partial;
+	fprintf(stderr,
+		"locktap: the report is cut: what there is of it is in %s\n",
+		partial);
+	return replace_end(replacement, true);
+}

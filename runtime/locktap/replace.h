@@ -30,4 +30,10 @@ int replace_check(const char *path);
  */
 int replace_end(struct replacement *replacement, bool keep);
 
+/*
+ * Closes what is not whole and leaves it beside the file, as FILE.partial, which it
+ * says; the old file stays.  Returns as replace_begin() does.
+ */
+int replace_aside(struct replacement *replacement);
+
 #endif
