@@ -88,8 +88,9 @@ static void do_queue(void)
 	finish_wait(&events_queue, &woken);
 	expect("1 PROCESS_ADD_WQ queue=0x%lx entry=0x%lx\n",
 	       (long)&events_queue, (long)&woken);
-	/* Another entry may lie at this address of the stack later. */
-	expect("1 PROCESS_REM_WQ queue=0x0 entry=0x%lx\n", (long)&woken);
+	/* Other tasks' entries may lie at this address of a stack later. */
+	expect("1 PROCESS_REM_WQ queue=0x0 entry=0x%lx TID=%d\n", (long)&woken,
+	       current->pid);
 }
 
 /* --- Threads --------------------------------------------------------------------------- */
