@@ -496,27 +496,44 @@ static void lk_blame_open(struct lk_cpu *cpu, const struct lk_at *at, struct lk_
 	smp_store_release(&e->until, ev->begin_ns);
 }
 
+/* The task's that began then. */
+static struct lk_blame *lk_blame_find(unsigned long id, const struct task_struct *task,
+				      u64 begin_ns, unsigned long **key)
+{
+	unsigned int home = lk_blame_home(id), turn, i;
+	unsigned long far = READ_ONCE(lk_blame_sets[home].far) | 1;
+
+	for (turn = 0; far; turn++, far >>= 1) {
+		unsigned int set = (home + turn) % LK_BLAME_SETS;
+
+		for (i = 0; far & 1 && i < LK_BLAME_WAYS; i++) {
+			struct lk_blame *e = lk_blame_at(set, i);
+
+			*key = &lk_blame_sets[set].id[i];
+			if (**key == id && e->w.task == task && e->w.begin_ns == begin_ns)
+				return e;
+		}
+	}
+	return NULL;
+}
+
 static void lk_blame_begin(struct lk_cpu *cpu, const struct lk_at *at)
 {
 	unsigned int home, set, turn, i;
-	unsigned long id;
+	unsigned long id, *key;
 
 	if (!cpu->ev.valid || !lk_wanted(cpu, at))
 		return;
 	id = lk_blame_id(cpu->ev.kind, cpu->ev.lock);
+	if (lk_blame_find(id, current, cpu->ev.begin_ns, &key)) /* another handler's */
+		return;
 	home = set = lk_blame_home(id);
 	for (turn = 0; turn < LK_BLAME_FAR; turn++, set = set + 1 < LK_BLAME_SETS ? set + 1 : 0) {
 		for (i = 0; i < LK_BLAME_WAYS; i++) {
-			unsigned long *key = &lk_blame_sets[set].id[i];
 			struct lk_blame *e = lk_blame_at(set, i);
 
-			/* A wait of this task's whose end was not seen is replaced. */
-			bool same = *key == id && e->w.task == current && !lk_level(at);
-			u64 until = same ? xchg(&e->until, LK_OVER) : LK_OVER;
-
-			if (until != LK_OVER)
-				cpu->counts.waits_ns += until - e->w.begin_ns;
-			else if (READ_ONCE(*key) || cmpxchg(key, 0, id))
+			key = &lk_blame_sets[set].id[i];
+			if (READ_ONCE(*key) || cmpxchg(key, 0, id))
 				continue;
 			e->until = LK_OVER;
 			if (turn)
@@ -641,6 +658,37 @@ static void lk_blame_charge(struct lk_cpu *cpu, struct lk_blame *e, const struct
 	lk_blame_tell(cpu, e, &w, &c, now);
 }
 
+/* What was taken while it was not known whether the wait is long enough: it is. */
+static void lk_blame_pending(struct lk_cpu *cpu, const struct lk_blame *e)
+{
+	int i, n = min(atomic_read(&e->pending_nr), LK_PENDING);
+
+	for (i = 0; i < n; i++)
+		if (smp_load_acquire(&e->pending[i].ready))
+			lk_blame_record(cpu, &e->w, &e->pending[i]);
+}
+
+/* It was no wait after all, or its end was not seen: what has been told of it stays. */
+static void lk_blame_drop(struct lk_cpu *cpu, struct lk_blame *e, unsigned long *key)
+{
+	u64 until = xchg(&e->until, LK_OVER);
+
+	if (until != LK_OVER && READ_ONCE(e->told)) {
+		cpu->counts.waits_ns += until - e->w.begin_ns;
+		lk_blame_pending(cpu, e);
+	}
+	smp_store_release(key, 0);
+}
+
+/* Who lets go of a lock does not wait for it: the end of that wait was not seen. */
+static bool lk_blame_is_over(const struct lk_cpu *cpu, const struct lk_at *at,
+			     const struct lk_blame *e)
+{
+	return smp_load_acquire(&e->until) != LK_OVER && e->w.task == current && !lk_level(at) &&
+	       e->w.lock == cpu->ev.lock && e->w.kind == cpu->ev.kind && e->w.kind != LK_SEM &&
+	       !lk_is_user(e->w.kind);
+}
+
 /* The entry of an unlock function: `h` ends, NULL where its begin was not seen. */
 static void lk_blame_release(struct lk_cpu *cpu, const struct lk_at *at, struct lk_hold *h, u64 now)
 {
@@ -659,8 +707,14 @@ static void lk_blame_release(struct lk_cpu *cpu, const struct lk_at *at, struct 
 		unsigned int set = (home + turn) % LK_BLAME_SETS;
 
 		for (i = 0; far & 1 && i < LK_BLAME_WAYS; i++) {
+			struct lk_blame *e = lk_blame_at(set, i);
+
 			if (likely(READ_ONCE(lk_blame_sets[set].id[i]) != id))
 				continue;
+			if (unlikely(lk_blame_is_over(cpu, at, e))) {
+				lk_blame_drop(cpu, e, &lk_blame_sets[set].id[i]);
+				continue;
+			}
 			if (!by.known) {
 				by.now = now;
 				if (h) {
@@ -675,7 +729,7 @@ static void lk_blame_release(struct lk_cpu *cpu, const struct lk_at *at, struct 
 					by.busy = lk_busy_of(own);
 				lk_releaser_know(cpu, at, &by);
 			}
-			lk_blame_charge(cpu, lk_blame_at(set, i), &by);
+			lk_blame_charge(cpu, e, &by);
 		}
 	}
 	if (own && own != h)
@@ -683,26 +737,6 @@ static void lk_blame_release(struct lk_cpu *cpu, const struct lk_at *at, struct 
 }
 
 /* --- A wait is over ------------------------------------------------------------------------ */
-
-/* The present task's that began then. */
-static struct lk_blame *lk_blame_find(unsigned long id, u64 begin_ns, unsigned long **key)
-{
-	unsigned int home = lk_blame_home(id), turn, i;
-	unsigned long far = READ_ONCE(lk_blame_sets[home].far) | 1;
-
-	for (turn = 0; far; turn++, far >>= 1) {
-		unsigned int set = (home + turn) % LK_BLAME_SETS;
-
-		for (i = 0; far & 1 && i < LK_BLAME_WAYS; i++) {
-			struct lk_blame *e = lk_blame_at(set, i);
-
-			*key = &lk_blame_sets[set].id[i];
-			if (**key == id && e->w.task == current && e->w.begin_ns == begin_ns)
-				return e;
-		}
-	}
-	return NULL;
-}
 
 /* A wait that ended without the lock: who has it still? */
 static u64 lk_blame_present(struct lk_cpu *cpu, const struct lk_blame *e, struct lk_charge *c,
@@ -736,16 +770,6 @@ static u64 lk_blame_present(struct lk_cpu *cpu, const struct lk_blame *e, struct
 	return c->ns;
 }
 
-/* What was taken while it was not known whether the wait is long enough: it is. */
-static void lk_blame_pending(struct lk_cpu *cpu, const struct lk_blame *e)
-{
-	int i, n = min(atomic_read(&e->pending_nr), LK_PENDING);
-
-	for (i = 0; i < n; i++)
-		if (smp_load_acquire(&e->pending[i].ready))
-			lk_blame_record(cpu, &e->w, &e->pending[i]);
-}
-
 static void lk_blame_end(struct lk_cpu *cpu, const struct lk_at *at)
 {
 	const struct lk_event *ev = &cpu->ev;
@@ -763,7 +787,7 @@ static void lk_blame_end(struct lk_cpu *cpu, const struct lk_at *at)
 		return;
 	}
 	cpu->counts.seen++;
-	e = lk_blame_find(lk_blame_id(ev->kind, ev->lock), ev->begin_ns, &key);
+	e = lk_blame_find(lk_blame_id(ev->kind, ev->lock), current, ev->begin_ns, &key);
 	if (!e) {
 		cpu->counts.uncharged++;
 		return;
@@ -789,21 +813,13 @@ static void lk_blame_end(struct lk_cpu *cpu, const struct lk_at *at)
 	smp_store_release(key, 0);
 }
 
-/* It was no wait after all, or its end was not seen: what has been told of it stays. */
 static void lk_blame_none(struct lk_cpu *cpu, const struct lk_wait *w)
 {
 	unsigned long *key;
-	struct lk_blame *e = lk_blame_find(lk_blame_id(w->kind, w->lock), w->begin_ns, &key);
-	u64 until;
+	struct lk_blame *e = lk_blame_find(lk_blame_id(w->kind, w->lock), w->task, w->begin_ns, &key);
 
-	if (!e)
-		return;
-	until = xchg(&e->until, LK_OVER);
-	if (until != LK_OVER && READ_ONCE(e->told)) {
-		cpu->counts.waits_ns += until - e->w.begin_ns;
-		lk_blame_pending(cpu, e);
-	}
-	smp_store_release(key, 0);
+	if (e)
+		lk_blame_drop(cpu, e, key);
 }
 
 /* For lock_record(): of a release, lk_blame_release() has done all. */

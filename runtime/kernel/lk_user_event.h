@@ -18,9 +18,6 @@
 
 static int _stp_pid; /* SystemTap's runtime has it further on */
 
-/* lk_blame.h, where lk_kernel.blames: a wait was none, or is given up. */
-static void lk_blame_none(struct lk_cpu *cpu, const struct lk_wait *w);
-
 /* lk_record.h */
 static u32 lk_stack_number(struct lk_cpu *cpu, const u32 *ips, u32 n);
 
@@ -136,9 +133,7 @@ static int lk_user_begin(const struct lk_at *at)
 	}
 	w = lk_user_open_wait();
 	if (w && (w->tid != current->pid || w->lock != u.lock || w->flags != LK_F_RESTARTS)) {
-		cpu->counts.unmatched++;
-		if (unlikely(lk_kernel.blames))
-			lk_blame_none(cpu, w);
+		lk_wait_lost(cpu, w);
 		lk_task_wait_drop(w);
 		w = NULL;
 	} else if (w) {
@@ -179,7 +174,7 @@ static int lk_user_end(const struct lk_at *at, s64 ret)
 	if (!w)
 		return 0;
 	if (w->tid != current->pid) {
-		cpu->counts.unmatched++;
+		lk_wait_lost(cpu, w);
 		lk_task_wait_drop(w);
 		return 0;
 	}

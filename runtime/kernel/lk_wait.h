@@ -19,6 +19,9 @@ static void lk_chain_end(struct lk_cpu *cpu, const struct lk_wait *w, s64 ret, u
 static void lk_chain_none(struct lk_cpu *cpu, const struct lk_wait *w);
 static void lk_chain_gone(const struct lk_wait *w);
 
+/* lk_blame.h, where lk_kernel.blames: a wait was none, or its end was not seen. */
+static void lk_blame_none(struct lk_cpu *cpu, const struct lk_wait *w);
+
 #define LK_WAYS 8
 #define LK_WAIT_SETS (LOCKTAP_WAITS / LK_WAYS)
 
@@ -144,6 +147,14 @@ static struct lk_wait *lk_task_wait(struct task_struct *task, unsigned long lock
 	return NULL;
 }
 
+/* Its end was not seen. */
+static void lk_wait_lost(struct lk_cpu *cpu, const struct lk_wait *w)
+{
+	cpu->counts.unmatched++;
+	if (unlikely(lk_kernel.blames))
+		lk_blame_none(cpu, w);
+}
+
 static struct lk_wait *lk_task_wait_new(struct lk_cpu *cpu, struct task_struct *task)
 {
 	unsigned int set = lk_wait_set(task), i;
@@ -153,7 +164,7 @@ static struct lk_wait *lk_task_wait_new(struct lk_cpu *cpu, struct task_struct *
 	for (i = 0; i < LK_WAYS; i++, key++, w++) {
 		/* A task that went away in a wait and whose address came back. */
 		if (*key == task && w->tid != task->pid) {
-			cpu->counts.unmatched++;
+			lk_wait_lost(cpu, w);
 			if (unlikely(lk_kernel.chains))
 				lk_chain_gone(w);
 			return w;
@@ -270,7 +281,7 @@ static void lk_spin_forget(struct lk_cpu *cpu, unsigned int keep)
 	while (cpu->nspin > keep) {
 		cpu->nspin--;
 		if (!cpu->spin[cpu->nspin].inner)
-			cpu->counts.unmatched++;
+			lk_wait_lost(cpu, &cpu->spin[cpu->nspin]);
 		if (unlikely(lk_kernel.chains))
 			lk_chain_gone(&cpu->spin[cpu->nspin]);
 	}
@@ -359,13 +370,16 @@ static bool lk_percpu_busy(unsigned long lock)
  * Is an open wait continued by a begin with these flags, or was its end
  * lost? A mutex's begins alternate between spinning and queued, others
  * have one after the entry; only a mutex starts again with the same flags
- * as it continues, and then the skip count decides.
+ * as it continues. A task that has been queued then has a state to sleep in
+ * (__mutex_lock_common() in kernel/locking/mutex.c); if somebody has just woken
+ * it once more, the skip count decides.
  */
 static bool lk_continues(const struct lk_wait *w, u32 flags)
 {
 	if (w->tid != current->pid || w->flags == flags)
 		return false;
-	return flags != (LK_F_MUTEX | LK_F_SPIN) || w->skipped == lk_skips();
+	return flags != (LK_F_MUTEX | LK_F_SPIN) || READ_ONCE(current->__state) != TASK_RUNNING ||
+	       w->skipped == lk_skips();
 }
 
 static int lk_task_begin(struct lk_cpu *cpu, unsigned long lock, unsigned int kind,
@@ -388,7 +402,8 @@ static int lk_task_begin(struct lk_cpu *cpu, unsigned long lock, unsigned int ki
 		return begins;
 	}
 	if (w) {
-		cpu->counts.unmatched += !w->tentative;
+		if (!w->tentative)
+			lk_wait_lost(cpu, w);
 		lk_task_wait_drop(w);
 	}
 	w = lk_task_wait_new(cpu, current);
