@@ -62,6 +62,10 @@ function row(tool, records, threads,	at, over, all, count, ratio, truth) {
 		verdict("note", sprintf("%s, threads=%d: %.0f ns", tool, threads, over / truth))
 	else if (tool == "lockchain")
 		judge_chain(threads, over, ratio)
+	else if (tool == "guarded-read" && n["bare-probe" FS records FS threads])
+		verdict("note", sprintf("a guarded read: %.0f ns, beside the probe's %.0f ns",
+			(median(at) - median("bare-probe" FS records FS threads)) / truth,
+			(median("bare-probe" FS records FS threads) - base[threads]) / truth))
 	else if (tool ~ /^lockhold/)
 		judge_hold(tool, threads, ratio, ratio_to("klockstat", records, threads, over))
 	# Of orders every lock's are counted; a wait is charged to each who held meanwhile.
@@ -127,6 +131,8 @@ END {
 		row("bpftrace", "hold", threads)
 		row("klockstat", "hold", threads)
 		row("lockorder", "order", threads)
+		row("bare-probe", "guard", threads)
+		row("guarded-read", "guard", threads)
 	}
 	print "#loss failed=" failed + 0 " lockcontend_lost=" lost[0] + 0 " lockhold_lost=" lost[1] + 0
 	if (!base[1] || !base[2] || !contended)
