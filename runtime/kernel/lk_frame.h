@@ -180,9 +180,18 @@ static inline unsigned long *lk_top_slot(void)
 	return (unsigned long *)task_pt_regs(current) - 1;
 }
 
+/*
+ * May one be read where the other is on the stack? A task's stack is aligned to its
+ * size. Others, such as that of interrupts, begin at any page, and behind their last one
+ * nothing is mapped (arch/x86/kernel/irq_64.c): there the same page is certain.
+ */
 static inline bool lk_same_stack(const void *a, const void *b)
 {
-	return ((unsigned long)a ^ (unsigned long)b) < THREAD_SIZE;
+	unsigned long apart = (unsigned long)a ^ (unsigned long)b;
+
+	return apart < PAGE_SIZE ||
+	       (apart < THREAD_SIZE &&
+		(unsigned long)b - (unsigned long)task_stack_page(current) < THREAD_SIZE);
 }
 
 /* Take down a frame; one that is not on the stack where all began spoils it. */
