@@ -180,6 +180,12 @@ static inline unsigned long *lk_top_slot(void)
 	return (unsigned long *)task_pt_regs(current) - 1;
 }
 
+/* Frames of one stack, as the unwinder has found them. */
+static inline bool lk_near(const void *a, const void *b)
+{
+	return ((unsigned long)a ^ (unsigned long)b) < THREAD_SIZE;
+}
+
 /*
  * May one be read where the other is on the stack? A task's stack is aligned to its
  * size. Others, such as that of interrupts, begin at any page, and behind their last one
@@ -187,10 +193,8 @@ static inline unsigned long *lk_top_slot(void)
  */
 static inline bool lk_same_stack(const void *a, const void *b)
 {
-	unsigned long apart = (unsigned long)a ^ (unsigned long)b;
-
-	return apart < PAGE_SIZE ||
-	       (apart < THREAD_SIZE &&
+	return ((unsigned long)a ^ (unsigned long)b) < PAGE_SIZE ||
+	       (lk_near(a, b) &&
 		(unsigned long)b - (unsigned long)task_stack_page(current) < THREAD_SIZE);
 }
 
@@ -250,7 +254,7 @@ static unsigned int lk_unwind(const struct lk_cursor *from, struct pt_regs *regs
 			 */
 			if (st.sp == prev_bp + 2 * sizeof(long))
 				flags |= LK_FR_VARIES;
-			if (!prev_slot || !slot || !lk_same_stack(slot, prev_slot) ||
+			if (!prev_slot || !slot || !lk_near(slot, prev_slot) ||
 			    slot <= prev_slot || READ_ONCE_NOCHECK(*slot) != ip)
 				lk_frame_learn(key, prev_ip, LK_FR_VARIES | LK_FR_INSIDE, 0);
 			else
