@@ -816,7 +816,8 @@ static void lk_blame_end(struct lk_cpu *cpu, const struct lk_at *at)
 static void lk_blame_none(struct lk_cpu *cpu, const struct lk_wait *w)
 {
 	unsigned long *key;
-	struct lk_blame *e = lk_blame_find(lk_blame_id(w->kind, w->lock), w->task, w->begin_ns, &key);
+	struct lk_blame *e =
+		lk_blame_find(lk_blame_id(w->kind, w->lock), w->task, w->begin_ns, &key);
 
 	if (e)
 		lk_blame_drop(cpu, e, key);

@@ -254,8 +254,8 @@ static unsigned int lk_unwind(const struct lk_cursor *from, struct pt_regs *regs
 			 */
 			if (st.sp == prev_bp + 2 * sizeof(long))
 				flags |= LK_FR_VARIES;
-			if (!prev_slot || !slot || !lk_near(slot, prev_slot) ||
-			    slot <= prev_slot || READ_ONCE_NOCHECK(*slot) != ip)
+			if (!prev_slot || !slot || !lk_near(slot, prev_slot) || slot <= prev_slot ||
+			    READ_ONCE_NOCHECK(*slot) != ip)
 				lk_frame_learn(key, prev_ip, LK_FR_VARIES | LK_FR_INSIDE, 0);
 			else
 				lk_frame_learn(key, prev_ip, flags, slot - prev_slot);
