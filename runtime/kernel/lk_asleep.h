@@ -75,6 +75,17 @@ static bool lk_begins_with(const char *text, const char *with)
 	return !strncmp(text, with, strlen(with));
 }
 
+/*
+ * A task that has ended keeps its task_struct until it is reaped, and its stack no longer:
+ * that goes an RCU grace period after its last turn on a CPU, when it was TASK_DEAD already
+ * (finish_task_switch() in kernel/sched/core.c, release_task_stack() in kernel/fork.c). So of
+ * one that is not, it stays while interrupts are masked or RCU is held.
+ */
+static bool lk_has_stack(const struct task_struct *task)
+{
+	return !(READ_ONCE(task->__state) & TASK_DEAD) && READ_ONCE(task->stack);
+}
+
 /* The task's stack, and the slow path that it is in. */
 static bool lk_asleep_stack(struct task_struct *task, struct lk_asleep *a)
 {
@@ -318,7 +329,8 @@ static bool lk_asleep_on(struct task_struct *task, struct lk_asleep *a)
 	unsigned long switches = task->nvcsw + task->nivcsw;
 
 	memset(a, 0, offsetof(struct lk_asleep, ips));
-	if (task == current || !READ_ONCE(task->__state) || READ_ONCE(task->on_cpu))
+	if (task == current || !READ_ONCE(task->__state) || READ_ONCE(task->on_cpu) ||
+	    !lk_has_stack(task))
 		return false;
 	if (!lk_asleep_stack(task, a))
 		return false;

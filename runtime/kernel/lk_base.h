@@ -234,6 +234,8 @@ struct lk_wait {
 	u32 readers; /* and how many held the lock */
 	s32 owner; /* who held the lock at the begin */
 	s32 tid;
+	const struct mm_struct *mm; /* its program's, */
+	unsigned long user_sp; /* and where its stack was */
 	unsigned long user_ip; /* of a user lock: as in an event */
 	u32 user_place, user_name;
 	u8 kind;
@@ -402,6 +404,7 @@ struct lk_cpu {
 	u32 in_record;
 	u32 nheld;
 	u32 stay_masked; /* see lk_stays_masked() */
+	u32 may_look; /* at other tasks' maps: see lk_user_map_look() */
 	unsigned long waited_lock; /* the wait that ended last here, of no known hold */
 	struct task_struct *waited_task;
 	unsigned long recent_key; /* the task whose hold `recent` is; 0: nobody's */
@@ -442,6 +445,41 @@ struct lk_at {
 /* SystemTap's count of probe hits it had to skip; set by lk_kernel_init(). */
 static atomic_t *lk_skipped;
 
+static inline void *lk_peek_pointer(const void *from)
+{
+	void *p = NULL;
+
+	if (copy_from_kernel_nofault(&p, from, sizeof(p)))
+		return NULL;
+	return p;
+}
+
+/*
+ * A percpu_rwsem's `block`, which a writer sets to keep readers out, and how many readers are
+ * inside. A wait whose end was not seen may outlive its lock: it is read as if it were gone.
+ */
+static bool lk_percpu_block(unsigned long lock)
+{
+	const struct percpu_rw_semaphore *sem = (const void *)lock;
+	atomic_t block = ATOMIC_INIT(0);
+
+	copy_from_kernel_nofault(&block, &sem->block, sizeof(block));
+	return atomic_read(&block);
+}
+
+static unsigned int lk_percpu_readers(unsigned long lock)
+{
+	const struct percpu_rw_semaphore *sem = (const void *)lock;
+	unsigned int __percpu *count =
+		(unsigned int __percpu *)(unsigned long)lk_peek_pointer(&sem->read_count);
+	unsigned int cpu, n, sum = 0;
+
+	for_each_possible_cpu(cpu)
+		if (!copy_from_kernel_nofault(&n, per_cpu_ptr(count, cpu), sizeof(n)))
+			sum += n;
+	return sum;
+}
+
 /* Filled by lk_start() in a begin probe, only read by the hot path. */
 static struct lk_cpu **lk_cpus;
 static unsigned int lk_nr_cpus;
@@ -476,12 +514,22 @@ static struct {
 	void (*recursion)(const struct lk_at *at); /* told where a task asks for what it holds */
 } lk_kernel;
 
+/* Calls on CPUs that came online later: nothing is kept for these. */
+static atomic64_t lk_unwatched = ATOMIC64_INIT(0);
+
+static noinline struct lk_cpu *lk_no_cpu(void)
+{
+	if (lk_cpus)
+		atomic64_inc(&lk_unwatched);
+	return NULL;
+}
+
 static inline struct lk_cpu *lk_this_cpu(void)
 {
 	unsigned int cpu = smp_processor_id();
 
-	if (unlikely(!lk_cpus || cpu >= lk_nr_cpus))
-		return NULL;
+	if (unlikely(!lk_cpus || cpu >= lk_nr_cpus || !lk_cpus[cpu]))
+		return lk_no_cpu();
 	return lk_cpus[cpu];
 }
 

@@ -25,9 +25,10 @@
 #include "lk_user.h"
 
 /* What tells a lock from all others: two programs may have one at the same address. */
-static inline unsigned long lk_blame_id(unsigned int kind, unsigned long lock)
+static inline unsigned long lk_blame_id(unsigned int kind, unsigned long lock,
+					const struct mm_struct *mm)
 {
-	return lk_is_user(kind) ? lk_mix((unsigned long)current->mm, lock) | 1 : lock;
+	return lk_is_user(kind) ? lk_mix((unsigned long)mm, lock) | 1 : lock;
 }
 
 /* --- What holders do ----------------------------------------------------------------------- */
@@ -110,7 +111,8 @@ static bool lk_task_waits(struct task_struct *task)
 	unsigned int set = lk_wait_set(task), i;
 
 	for (i = 0; i < LK_WAYS; i++)
-		if (lk_wait_task[set][i] == task && !lk_waits[set][i].tentative)
+		if (lk_wait_task[set][i] == task && !lk_waits[set][i].tentative &&
+		    lk_is_of_task(&lk_waits[set][i], task))
 			return true;
 	return false;
 }
@@ -478,7 +480,7 @@ static void lk_blame_open(struct lk_cpu *cpu, const struct lk_at *at, struct lk_
 		caller = lk_caller(cpu, at);
 	e->w.ip = (u32)caller;
 	e->w.begin_ns = ev->begin_ns;
-	e->w.id = lk_blame_id(ev->kind, ev->lock);
+	e->w.id = lk_blame_id(ev->kind, ev->lock, current->mm);
 	e->w.lock = ev->lock;
 	e->w.user_name = ev->user_name;
 	e->w.task = current;
@@ -524,7 +526,7 @@ static void lk_blame_begin(struct lk_cpu *cpu, const struct lk_at *at)
 
 	if (!cpu->ev.valid || !lk_wanted(cpu, at))
 		return;
-	id = lk_blame_id(cpu->ev.kind, cpu->ev.lock);
+	id = lk_blame_id(cpu->ev.kind, cpu->ev.lock, current->mm);
 	if (lk_blame_find(id, current, cpu->ev.begin_ns, &key)) /* another handler's */
 		return;
 	home = set = lk_blame_home(id);
@@ -584,10 +586,7 @@ static u64 lk_readers(const struct lk_event *ev)
 #endif
 		break;
 	case LK_PERCPU_RWSEM:
-		n = 0;
-		for_each_possible_cpu(i)
-			n += (int)READ_ONCE(
-				*per_cpu_ptr(((struct percpu_rw_semaphore *)lock)->read_count, i));
+		n = (int)lk_percpu_readers(lock);
 		break;
 	case LK_SEM:
 		n = 0;
@@ -627,6 +626,15 @@ static void lk_releaser_know(struct lk_cpu *cpu, const struct lk_at *at, struct 
 	by->share = ev->mode == LK_R || ev->kind == LK_SEM ? lk_readers(ev) : 1;
 }
 
+/*
+ * For the present event's lock? A lock's internal lock may have its address; what a user lock
+ * is, is seen by its word.
+ */
+static bool lk_blame_is_of(const struct lk_cpu *cpu, const struct lk_blamed *w)
+{
+	return w->lock == cpu->ev.lock && (w->kind == cpu->ev.kind || lk_is_user(w->kind));
+}
+
 /* A wait's time up to now, as far as it is this holder's. */
 static void lk_blame_charge(struct lk_cpu *cpu, struct lk_blame *e, const struct lk_releaser *by)
 {
@@ -638,9 +646,7 @@ static void lk_blame_charge(struct lk_cpu *cpu, struct lk_blame *e, const struct
 			       .tid = by->tid,
 			       .who = by->who };
 
-	/* A lock's internal lock may have its address; what a user lock is, is seen by its word. */
-	if (until == LK_OVER || until >= now || w.lock != cpu->ev.lock ||
-	    (w.kind != cpu->ev.kind && !lk_is_user(w.kind)))
+	if (until == LK_OVER || until >= now || !lk_blame_is_of(cpu, &w))
 		return;
 	all = now - until;
 	c.ns = min(by->share > 1 ? div64_u64(all, by->share) : all, held);
@@ -685,14 +691,25 @@ static bool lk_blame_is_over(const struct lk_cpu *cpu, const struct lk_at *at,
 			     const struct lk_blame *e)
 {
 	return smp_load_acquire(&e->until) != LK_OVER && e->w.task == current && !lk_level(at) &&
-	       e->w.lock == cpu->ev.lock && e->w.kind == cpu->ev.kind && e->w.kind != LK_SEM &&
-	       !lk_is_user(e->w.kind);
+	       lk_blame_is_of(cpu, &e->w) && e->w.kind != LK_SEM;
+}
+
+/* Its end was not seen: the wait is given up with what is kept of it here. */
+static void lk_blame_over(struct lk_cpu *cpu, struct lk_blame *e, unsigned long *key)
+{
+	struct lk_wait *w = lk_spins(e->w.kind) ? NULL : lk_task_wait(current, e->w.lock);
+
+	if (w && w->begin_ns == e->w.begin_ns)
+		lk_task_wait_lose(cpu, w);
+	else
+		lk_blame_drop(cpu, e, key);
 }
 
 /* The entry of an unlock function: `h` ends, NULL where its begin was not seen. */
 static void lk_blame_release(struct lk_cpu *cpu, const struct lk_at *at, struct lk_hold *h, u64 now)
 {
-	unsigned long lock = cpu->ev.lock, id = lk_blame_id(cpu->ev.kind, lock), far;
+	unsigned long lock = cpu->ev.lock, far;
+	unsigned long id = lk_blame_id(cpu->ev.kind, lock, current->mm);
 	unsigned int home = lk_blame_home(id), turn, i;
 	struct lk_releaser by = {};
 	struct lk_hold *own = h;
@@ -712,7 +729,7 @@ static void lk_blame_release(struct lk_cpu *cpu, const struct lk_at *at, struct 
 			if (likely(READ_ONCE(lk_blame_sets[set].id[i]) != id))
 				continue;
 			if (unlikely(lk_blame_is_over(cpu, at, e))) {
-				lk_blame_drop(cpu, e, &lk_blame_sets[set].id[i]);
+				lk_blame_over(cpu, e, &lk_blame_sets[set].id[i]);
 				continue;
 			}
 			if (!by.known) {
@@ -787,7 +804,8 @@ static void lk_blame_end(struct lk_cpu *cpu, const struct lk_at *at)
 		return;
 	}
 	cpu->counts.seen++;
-	e = lk_blame_find(lk_blame_id(ev->kind, ev->lock), current, ev->begin_ns, &key);
+	e = lk_blame_find(lk_blame_id(ev->kind, ev->lock, current->mm), current, ev->begin_ns,
+			  &key);
 	if (!e) {
 		cpu->counts.uncharged++;
 		return;
@@ -817,7 +835,7 @@ static void lk_blame_none(struct lk_cpu *cpu, const struct lk_wait *w)
 {
 	unsigned long *key;
 	struct lk_blame *e =
-		lk_blame_find(lk_blame_id(w->kind, w->lock), w->task, w->begin_ns, &key);
+		lk_blame_find(lk_blame_id(w->kind, w->lock, w->mm), w->task, w->begin_ns, &key);
 
 	if (e)
 		lk_blame_drop(cpu, e, key);

@@ -320,16 +320,6 @@ static struct task_struct *lk_word_task(unsigned long word, unsigned long flag_b
 	return (struct task_struct *)(word & ~flag_bits);
 }
 
-/* A hint that the lock may have kept from somebody who is gone: still a thread? */
-static struct task_struct *lk_hinted(struct task_struct *task)
-{
-	pid_t tid = 0;
-
-	if (!task || copy_from_kernel_nofault(&tid, &task->pid, sizeof(tid)) || !tid)
-		return NULL;
-	return pid_task(find_pid_ns(tid, &init_pid_ns), PIDTYPE_PID) == task ? task : NULL;
-}
-
 /* Who took a semaphore, where its operations are watched: it has no owner. */
 static struct task_struct *lk_sem_holder(unsigned long lock)
 {
@@ -358,14 +348,8 @@ static struct task_struct *lk_percpu_holder(unsigned long lock)
 {
 	unsigned int i = hash_long(lock, ilog2(LK_TAKEN));
 	struct task_struct *task = smp_load_acquire(&lk_taken[i].task);
-	int block = 0;
 
-	if (lk_taken[i].lock != lock ||
-	    copy_from_kernel_nofault(&block, &((struct percpu_rw_semaphore *)lock)->block.counter,
-				     sizeof(block)) ||
-	    !block)
-		return NULL;
-	return lk_hinted(task);
+	return lk_taken[i].lock == lock && lk_percpu_block(lock) ? lk_hinted(task) : NULL;
 }
 
 static struct lk_chain_cpu *lk_chain_here(void)
@@ -956,8 +940,10 @@ static void lk_link_open(struct lk_cpu *cpu, struct lk_chain_cpu *c, struct lk_w
 {
 	struct lk_link *l = lk_link_of(w);
 
-	if (!lk_link_lock(l))
+	if (!lk_link_lock(l)) {
+		cpu->counts.waits_full++;
 		return;
+	}
 	if (l->slot >= 0 && l->live) /* its end was not seen */
 		lk_behind_leave(l);
 	l->slot = -1;
@@ -1076,6 +1062,8 @@ static u32 lk_sleeper_stack(struct lk_cpu *cpu, struct task_struct *task)
 	u32 ips[LK_DEPTH], n = 0;
 	struct unwind_state st;
 
+	if (!lk_has_stack(task))
+		return 0;
 	for (unwind_start(&st, task, NULL, NULL); !unwind_done(&st) && n < LK_DEPTH;
 	     unwind_next_frame(&st)) {
 		unsigned long ip = unwind_get_return_address(&st);
@@ -1273,6 +1261,7 @@ static void lk_chain_tick(void (*tell)(const struct lk_cycle *cycle))
 	if (!c || !cpu || !lk_opt.started || test_and_set_bit_lock(0, &lk_chain_busy))
 		return;
 	now = lk_now_ns();
+	cpu->may_look = 1;
 	for (set = 0; set < LK_WAIT_SETS; set++) {
 		if (lk_wait_set_empty(set))
 			continue;
@@ -1280,6 +1269,7 @@ static void lk_chain_tick(void (*tell)(const struct lk_cycle *cycle))
 			if (READ_ONCE(lk_wait_task[set][i]))
 				lk_chain_look(cpu, c, &lk_waits[set][i], now, tell);
 	}
+	cpu->may_look = 0;
 	lk_chain_release();
 }
 
@@ -1367,6 +1357,7 @@ static void lk_chain_start(void)
 
 	if (!c || !cpu)
 		return;
+	cpu->may_look = 1;
 	rcu_read_lock();
 	for_each_process_thread(process, task)
 	{
@@ -1380,6 +1371,7 @@ static void lk_chain_start(void)
 		for (i = 0; i < LK_WAYS; i++)
 			if (lk_wait_task[set][i])
 				lk_link_again(cpu, c, &lk_waits[set][i], now);
+	cpu->may_look = 0;
 }
 
 #endif

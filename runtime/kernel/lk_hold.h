@@ -327,11 +327,33 @@ static struct lk_hold *lk_hold_find(unsigned long key, unsigned long lock, enum 
 	return found;
 }
 
+/*
+ * The place of a program's lock whose thread has ended with it, where there is no other: as
+ * the program has, mostly, there is nothing to be let go any more.
+ */
+static struct lk_hold *lk_hold_heir(struct lk_cpu *cpu, unsigned long key)
+{
+	unsigned int set = lk_hold_set(key), i, turn;
+
+	for (turn = 0; turn < 2; turn++, set = lk_hold_next_set(set))
+		for (i = 0; i < LK_WAYS; i++) {
+			unsigned long *place = &lk_hold_key[set][i], old = READ_ONCE(*place);
+			struct lk_hold *h = &lk_holds[set][i];
+
+			if (old == (unsigned long)h->task && lk_is_user(h->kind) &&
+			    !lk_hinted(h->task) && cmpxchg(place, old, key) == old) {
+				cpu->counts.endless += h->got;
+				return h;
+			}
+		}
+	return NULL;
+}
+
 /* A place; where there is none the oldest has to go. */
 static noinline struct lk_hold *lk_hold_new(struct lk_cpu *cpu, unsigned long key)
 {
 	unsigned int set = lk_hold_set(key), i, turn;
-	struct lk_hold *oldest = NULL;
+	struct lk_hold *oldest = NULL, *h;
 
 	for (turn = 0; turn < 2; turn++, set = lk_hold_next_set(set)) {
 		if (turn)
@@ -348,11 +370,15 @@ static noinline struct lk_hold *lk_hold_new(struct lk_cpu *cpu, unsigned long ke
 				oldest = &lk_holds[set][i];
 		}
 	}
-	cpu->counts.holds_full++;
-	*lk_hold_place(oldest) = key;
+	h = lk_hold_heir(cpu, key);
+	if (!h) {
+		cpu->counts.holds_full++;
+		*lk_hold_place(oldest) = key;
+		h = oldest;
+	}
 	if (lk_kernel.blames)
-		lk_blame_fresh(oldest);
-	return oldest;
+		lk_blame_fresh(h);
+	return h;
 }
 
 /*

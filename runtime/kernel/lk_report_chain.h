@@ -1172,9 +1172,14 @@ static void lk_chain_forget(void)
 static void lk_report_chain(u64 elapsed_ns, u64 now, bool last)
 {
 	struct list_head shapes, holders;
+	struct lk_cpu *cpu = lk_this_cpu();
 
 	lk_names_find();
+	if (cpu)
+		cpu->may_look = 1;
 	lk_edges_find(now, last);
+	if (cpu)
+		cpu->may_look = 0;
 	lk_shapes_merge(&shapes);
 	lk_holders_sort(&holders);
 	switch (lk_opt.format) {

@@ -87,13 +87,9 @@ static u32 lk_stat_rwlock(unsigned long lock, bool *writer)
 static u32 lk_stat_percpu(unsigned long lock, bool *writer)
 {
 	struct percpu_rw_semaphore *sem = (void *)lock;
-	unsigned int cpu;
-	u32 readers = 0;
 
-	for_each_possible_cpu(cpu)
-		readers += READ_ONCE(*per_cpu_ptr(sem->read_count, cpu));
-	*writer = atomic_read(&sem->block) && !rcuwait_active(&sem->writer);
-	return readers;
+	*writer = lk_percpu_block(lock) && !lk_peek_pointer(&sem->writer.task);
+	return lk_percpu_readers(lock);
 }
 
 /* What blocks this wait, which begins. */

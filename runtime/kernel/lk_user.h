@@ -26,6 +26,7 @@
 /* What a task that sleeps in a futex wait waits for. */
 struct lk_user_wait {
 	unsigned long uaddr; /* the futex word */
+	unsigned long sp; /* of the system call */
 	unsigned long lock; /* the lock that it is part of */
 	s32 owner; /* tid (global pid namespace) of who holds it; 0: the lock does not tell */
 	u8 kind, mode; /* LK_FUTEX, LK_PTHREAD_MUTEX, LK_PTHREAD_RWLOCK */
@@ -305,11 +306,22 @@ static bool lk_user_map_find(struct mm_struct *mm, unsigned long addr, struct lk
 	return found && map->file != LK_USER_FILES;
 }
 
+static bool lk_may_look(void)
+{
+	const struct lk_cpu *cpu = lk_this_cpu();
+
+	return cpu && cpu->may_look;
+}
+
 /*
  * The executable mapping that an address of a task is in, if it has not been seen yet.
  * Nothing is waited for: a task's memory is its own as long as its alloc_lock is held,
  * which is tried, as its maps' lock is. Those locks' own probes, if the script has
  * them, are turned away here and counted as skipped.
+ *
+ * To let go of the maps' lock may wake a writer, which takes a run queue's lock: that may be
+ * what the event of a kernel lock is about. So another task's maps are looked at by timers,
+ * begin and end probes only (`may_look`), which come in no such place.
  */
 static bool lk_user_map_look(struct task_struct *task, unsigned long addr, struct lk_user_map *map)
 {
@@ -322,7 +334,7 @@ static bool lk_user_map_look(struct task_struct *task, unsigned long addr, struc
 		return false;
 	if (task == current) {
 		found = lk_user_map_find(task->mm, addr, map);
-	} else if (spin_trylock(&task->alloc_lock)) {
+	} else if (lk_may_look() && spin_trylock(&task->alloc_lock)) {
 		found = task->mm && lk_user_map_find(task->mm, addr, map);
 		spin_unlock(&task->alloc_lock);
 	}
@@ -1033,6 +1045,7 @@ static bool lk_user_wait_of(struct task_struct *task, struct lk_user_wait *w)
 	lk_user_call_of(task, &regs, &call);
 	if (call.form == LK_FORM_NONE)
 		return false;
+	w->sp = regs.sp;
 	memset(&path, 0, sizeof(path));
 	if (!lk_user_is_compat(task, &regs))
 		lk_user_path_of(task, &regs, &path);

@@ -20,7 +20,8 @@
 #define LK_HOLD_TAKEN 1ul
 
 /* A hold that was not seen to begin: of another task's, which may look at its own meanwhile. */
-static void lk_blame_user_holds(struct task_struct *task, const struct lk_event *ev, u64 start_ns)
+static void lk_blame_user_holds(struct lk_cpu *cpu, struct task_struct *task,
+				const struct lk_event *ev, u64 start_ns)
 {
 	unsigned int set = lk_hold_set((unsigned long)task), i;
 	struct lk_hold *h = lk_holds[set];
@@ -30,8 +31,10 @@ static void lk_blame_user_holds(struct task_struct *task, const struct lk_event 
 	for (i = 0; i < LK_WAYS; i++, h++, key++)
 		if (!READ_ONCE(*key) && cmpxchg(key, 0, LK_HOLD_TAKEN) == 0)
 			break;
-	if (i == LK_WAYS)
+	if (i == LK_WAYS) {
+		cpu->counts.holds_full++;
 		return;
+	}
 	lk_hold_fill(h, ev->lock, ev->kind, ev->mode == LK_R ? LK_W : ev->mode, LK_PLACE_UNKNOWN,
 		     false);
 	h->task = task;
@@ -67,14 +70,14 @@ static void lk_blame_user_owner(struct lk_cpu *cpu, const struct lk_event *ev)
 		lk_hold_drop(cpu, h);
 	if (owner && owner != current &&
 	    !lk_hold_find((unsigned long)owner, ev->lock, LK_WANT_LOCK))
-		lk_blame_user_holds(owner, ev, ev->begin_ns);
+		lk_blame_user_holds(cpu, owner, ev, ev->begin_ns);
 }
 
 /* A wait is over; of what is no pthread lock nothing else will say that it is held. */
 static void lk_blame_user_got(struct lk_cpu *cpu, const struct lk_event *ev)
 {
 	if (ev->kind == LK_FUTEX && !ev->ret && !lk_held_by_task(cpu, ev->lock, LK_WANT_LOCK))
-		lk_blame_user_holds(current, ev, ev->begin_ns + ev->wait_ns);
+		lk_blame_user_holds(cpu, current, ev, ev->begin_ns + ev->wait_ns);
 }
 
 /* Who has a lock of the present task's program; seldom. */
@@ -103,7 +106,7 @@ static struct lk_hold *lk_blame_user_hold(const struct lk_event *ev, struct task
 /* The first open wait for a lock of the present task's program, or NULL. */
 static const struct lk_blame *lk_blame_user_wait(unsigned long lock)
 {
-	unsigned long id = lk_blame_id(LK_FUTEX, lock);
+	unsigned long id = lk_blame_id(LK_FUTEX, lock, current->mm);
 	unsigned int home = lk_blame_home(id), turn, i;
 	unsigned long far = READ_ONCE(lk_blame_sets[home].far) | 1;
 

@@ -13,8 +13,14 @@
 #include "lk_hold.h"
 #include "lk_user.h"
 
-/* A wait that a signal has interrupted: the lock function will go on with it. */
+/*
+ * A wait that a signal has interrupted. The lock function may go on with it, at the same place
+ * on its stack as soon as the program's handler is through; else it found the lock free, and
+ * nothing tells when.
+ */
 #define LK_F_RESTARTS 0x200u
+#define LK_F_GOES_ON 0x400u
+#define LK_RESTART_NS (100 * NSEC_PER_MSEC)
 
 static int _stp_pid; /* SystemTap's runtime has it further on */
 
@@ -88,6 +94,8 @@ static struct lk_wait *lk_user_open_wait(void)
 {
 	unsigned int set = lk_wait_set(current), i;
 
+	if (lk_wait_set_empty(set))
+		return NULL;
 	for (i = 0; i < LK_WAYS; i++)
 		if (lk_wait_task[set][i] == current && lk_is_user(lk_waits[set][i].kind))
 			return &lk_waits[set][i];
@@ -110,6 +118,12 @@ static void lk_user_hold_waited(struct lk_cpu *cpu, const struct lk_event *ev)
 	h->block_ns += ev->block_ns;
 }
 
+static bool lk_user_goes_on(const struct lk_wait *w, const struct lk_user_wait *u, u64 now)
+{
+	return w->flags == LK_F_RESTARTS && lk_is_of_task(w, current) && !u->idle &&
+	       w->lock == u->lock && w->user_sp == u->sp && now - w->phase_ns < LK_RESTART_NS;
+}
+
 /* The function that sleeps in a futex is entered. 1: a wait for a lock has begun. */
 static int lk_user_begin(const struct lk_at *at)
 {
@@ -127,17 +141,15 @@ static int lk_user_begin(const struct lk_at *at)
 	cpu->ev.valid = 0;
 	if (lk_user_ignores(LK_USER_KINDS) || !lk_user_wait_of(current, &u))
 		return 0;
-	if (u.idle) {
-		cpu->counts.idle++;
+	w = lk_user_open_wait();
+	if (w && lk_user_goes_on(w, &u, now)) {
+		w->flags = LK_F_GOES_ON;
 		return 0;
 	}
-	w = lk_user_open_wait();
-	if (w && (w->tid != current->pid || w->lock != u.lock || w->flags != LK_F_RESTARTS)) {
-		lk_wait_lost(cpu, w);
-		lk_task_wait_drop(w);
-		w = NULL;
-	} else if (w) {
-		w->flags = 0;
+	if (w)
+		lk_task_wait_lose(cpu, w);
+	if (u.idle) {
+		cpu->counts.idle++;
 		return 0;
 	}
 	w = lk_task_wait_new(cpu, current);
@@ -145,6 +157,8 @@ static int lk_user_begin(const struct lk_at *at)
 		return 0;
 	lk_wait_open(w, u.lock, u.kind, u.mode, 0, now);
 	w->owner = u.proven ? u.owner : 0;
+	w->mm = current->mm;
+	w->user_sp = u.sp;
 	w->user_ip = u.caller;
 	w->user_place = u.place;
 	w->user_name = u.name;
@@ -164,7 +178,7 @@ static int lk_user_end(const struct lk_at *at, s64 ret)
 	int told;
 
 	if (unlikely(!cpu))
-		return 0;
+		return lk_wait_unwatched(0, LK_USER_KINDS);
 	cpu->stay_masked = 1;
 	if (!lk_user_first(cpu, at))
 		return cpu->ev.op == LK_END && cpu->ev.valid;
@@ -173,13 +187,17 @@ static int lk_user_end(const struct lk_at *at, s64 ret)
 	w = lk_user_open_wait();
 	if (!w)
 		return 0;
-	if (w->tid != current->pid) {
-		lk_wait_lost(cpu, w);
-		lk_task_wait_drop(w);
+	/* Another's, or interrupted before: this is the end of another sleep. */
+	if (!lk_is_of_task(w, current) || w->flags == LK_F_RESTARTS) {
+		lk_task_wait_lose(cpu, w);
 		return 0;
 	}
 	switch (ret) {
 	case -EAGAIN:
+		if (w->flags == LK_F_GOES_ON) { /* it had slept before */
+			ret = 0;
+			break;
+		}
 		if (unlikely(lk_kernel.chains))
 			lk_chain_none(cpu, w);
 		if (unlikely(lk_kernel.blames))
@@ -192,6 +210,7 @@ static int lk_user_end(const struct lk_at *at, s64 ret)
 	case -EINTR:
 		if (!fatal_signal_pending(current)) {
 			w->flags = LK_F_RESTARTS;
+			w->phase_ns = lk_now_ns();
 			return 0;
 		}
 		ret = -EINTR;
@@ -290,7 +309,10 @@ static int lk_user_ask(const struct lk_at *at, unsigned long lock, unsigned int 
 static void lk_user_hold_got(struct lk_cpu *cpu, struct lk_hold *h)
 {
 	struct lk_event *ev = &cpu->ev;
+	struct lk_wait *w = lk_user_open_wait();
 
+	if (w && w->lock == h->lock) /* interrupted, and got without another sleep */
+		lk_task_wait_lose(cpu, w);
 	ev->wait_ns = h->wait_ns;
 	ev->spin_ns = h->spin_ns;
 	ev->block_ns = h->block_ns;

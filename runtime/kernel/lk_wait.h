@@ -29,15 +29,6 @@ static void lk_blame_none(struct lk_cpu *cpu, const struct lk_wait *w);
 static struct task_struct *lk_wait_task[LK_WAIT_SETS][LK_WAYS] ____cacheline_aligned;
 static struct lk_wait lk_waits[LK_WAIT_SETS][LK_WAYS];
 
-static inline void *lk_peek_pointer(const void *from)
-{
-	void *p = NULL;
-
-	if (copy_from_kernel_nofault(&p, from, sizeof(p)))
-		return NULL;
-	return p;
-}
-
 /*
  * The tid in an owner word. A holder's task is freed an RCU grace period
  * after it has let go at the earliest, and here interrupts are masked: it
@@ -48,6 +39,16 @@ static s32 lk_owner_tid(unsigned long word, unsigned long flag_bits)
 	const struct task_struct *task = (const void *)(word & ~flag_bits);
 
 	return task ? READ_ONCE(task->pid) : 0;
+}
+
+/* A hint that somebody may have kept of a task that is gone: still a thread? */
+static struct task_struct *lk_hinted(struct task_struct *task)
+{
+	pid_t tid = 0;
+
+	if (!task || copy_from_kernel_nofault(&tid, &task->pid, sizeof(tid)) || !tid)
+		return NULL;
+	return pid_task(find_pid_ns(tid, &init_pid_ns), PIDTYPE_PID) == task ? task : NULL;
 }
 
 /* The tid of a task that may be gone: `from` must still name it afterwards. */
@@ -155,27 +156,6 @@ static void lk_wait_lost(struct lk_cpu *cpu, const struct lk_wait *w)
 		lk_blame_none(cpu, w);
 }
 
-static struct lk_wait *lk_task_wait_new(struct lk_cpu *cpu, struct task_struct *task)
-{
-	unsigned int set = lk_wait_set(task), i;
-	struct task_struct **key = lk_wait_task[set];
-	struct lk_wait *w = lk_waits[set];
-
-	for (i = 0; i < LK_WAYS; i++, key++, w++) {
-		/* A task that went away in a wait and whose address came back. */
-		if (*key == task && w->tid != task->pid) {
-			lk_wait_lost(cpu, w);
-			if (unlikely(lk_kernel.chains))
-				lk_chain_gone(w);
-			return w;
-		}
-		if (!READ_ONCE(*key) && cmpxchg(key, NULL, task) == NULL)
-			return w;
-	}
-	cpu->counts.waits_full++;
-	return NULL;
-}
-
 static void lk_task_wait_drop(struct lk_wait *w)
 {
 	unsigned int i = w - &lk_waits[0][0];
@@ -185,12 +165,71 @@ static void lk_task_wait_drop(struct lk_wait *w)
 	smp_store_release(&lk_wait_task[i / LK_WAYS][i % LK_WAYS], NULL);
 }
 
+/* Its end was not seen, and will not be. */
+static void lk_task_wait_lose(struct lk_cpu *cpu, struct lk_wait *w)
+{
+	if (!w->tentative)
+		lk_wait_lost(cpu, w);
+	lk_task_wait_drop(w);
+}
+
+/* Is it this task's, not that of one that went away and whose address came back? */
+static inline bool lk_is_of_task(const struct lk_wait *w, const struct task_struct *task)
+{
+	return READ_ONCE(w->tid) == task->pid;
+}
+
+static struct lk_wait *lk_task_wait_free(struct task_struct *task)
+{
+	unsigned int set = lk_wait_set(task), i;
+
+	for (i = 0; i < LK_WAYS; i++)
+		if (!READ_ONCE(lk_wait_task[set][i]) &&
+		    cmpxchg(&lk_wait_task[set][i], NULL, task) == NULL)
+			return &lk_waits[set][i];
+	return NULL;
+}
+
+/* The place of one that has gone away in its wait. */
+static noinline struct lk_wait *lk_task_wait_heir(struct lk_cpu *cpu, struct task_struct *task)
+{
+	unsigned int set = lk_wait_set(task), i;
+
+	for (i = 0; i < LK_WAYS; i++) {
+		struct task_struct *key = READ_ONCE(lk_wait_task[set][i]);
+		struct lk_wait *w = &lk_waits[set][i];
+
+		if (!key || lk_hinted(key) || cmpxchg(&lk_wait_task[set][i], key, task) != key)
+			continue;
+		if (!w->tentative)
+			lk_wait_lost(cpu, w);
+		if (unlikely(lk_kernel.chains))
+			lk_chain_gone(w);
+		return w;
+	}
+	cpu->counts.waits_full++;
+	return NULL;
+}
+
+static struct lk_wait *lk_task_wait_new(struct lk_cpu *cpu, struct task_struct *task)
+{
+	unsigned int set = lk_wait_set(task), i;
+	struct lk_wait *w;
+
+	for (i = 0; i < LK_WAYS; i++)
+		if (lk_wait_task[set][i] == task && !lk_is_of_task(&lk_waits[set][i], task))
+			lk_task_wait_lose(cpu, &lk_waits[set][i]);
+	w = lk_task_wait_free(task);
+	return w ? w : lk_task_wait_heir(cpu, task);
+}
+
 static bool lk_inside_task_wait(struct task_struct *task, unsigned long lock)
 {
 	unsigned int set = lk_wait_set(task), i;
 
 	for (i = 0; i < LK_WAYS; i++)
-		if (lk_wait_task[set][i] == task && lk_is_inside(&lk_waits[set][i], lock))
+		if (lk_wait_task[set][i] == task && lk_is_of_task(&lk_waits[set][i], task) &&
+		    lk_is_inside(&lk_waits[set][i], lock))
 			return true;
 	return false;
 }
@@ -356,14 +395,7 @@ static void lk_flags_kind(u32 flags, unsigned int *kind, unsigned int *mode)
  */
 static bool lk_percpu_busy(unsigned long lock)
 {
-	struct percpu_rw_semaphore *sem = (void *)lock;
-	unsigned int cpu, sum = 0;
-
-	if (atomic_read(&sem->block))
-		return true;
-	for_each_possible_cpu(cpu)
-		sum += READ_ONCE(*per_cpu_ptr(sem->read_count, cpu));
-	return sum != 0;
+	return lk_percpu_block(lock) || lk_percpu_readers(lock);
 }
 
 /*
@@ -401,11 +433,8 @@ static int lk_task_begin(struct lk_cpu *cpu, unsigned long lock, unsigned int ki
 		lk_event(cpu, LK_BEGIN, w, begins);
 		return begins;
 	}
-	if (w) {
-		if (!w->tentative)
-			lk_wait_lost(cpu, w);
-		lk_task_wait_drop(w);
-	}
+	if (w)
+		lk_task_wait_lose(cpu, w);
 	w = lk_task_wait_new(cpu, current);
 	if (!w)
 		return 0;
@@ -449,6 +478,24 @@ static int lk_tp_begin(const struct lk_at *at, unsigned long lock, u32 flags)
 	return lk_task_begin(cpu, lock, kind, mode, flags);
 }
 
+/*
+ * A wait of the present task is over on a CPU that is not watched: no event, and its entry is
+ * nobody's, which the next who comes upon it counts.
+ */
+static noinline int lk_wait_unwatched(unsigned long lock, u32 kinds)
+{
+	unsigned int set = lk_wait_set(current), i;
+
+	for (i = 0; i < LK_WAYS; i++) {
+		struct lk_wait *w = &lk_waits[set][i];
+
+		if (lk_wait_task[set][i] == current && kinds & 1u << w->kind &&
+		    (!lock || w->lock == lock))
+			WRITE_ONCE(w->tid, 0);
+	}
+	return 0;
+}
+
 /* The lock:contention_end tracepoint. 1: a wait is over. */
 static int lk_tp_end(const struct lk_at *at, unsigned long lock, s64 ret)
 {
@@ -457,13 +504,13 @@ static int lk_tp_end(const struct lk_at *at, unsigned long lock, s64 ret)
 	struct lk_wait *w;
 
 	if (unlikely(!cpu))
-		return 0;
+		return lk_wait_unwatched(lock, ~0u);
 	level = lk_level(at);
 	for (n = cpu->nspin; n && cpu->spin[n - 1].level >= level; n--)
 		if (cpu->spin[n - 1].lock == lock && cpu->spin[n - 1].level == level)
 			return lk_spin_close(cpu, n - 1, ret);
 	w = lk_task_wait(current, lock);
-	if (w)
+	if (w && lk_is_of_task(w, current))
 		return lk_task_close(cpu, w, ret);
 	if (lk_again(cpu, LK_END, lock))
 		return cpu->ev.valid;
@@ -512,23 +559,53 @@ static int lk_task_entry(unsigned long lock, unsigned int kind)
 	return lk_task_begin(cpu, lock, kind, LK_W, LK_F_ENTRY);
 }
 
-/* ... and its return: the wait is over unless the tracepoint said so. */
-static int lk_task_return(unsigned int kind, s64 ret)
+/*
+ * The task's open wait of a kind as a writer, or one that may turn out to be none. A task is
+ * in one function that waits at a time, so of several the newest is meant, and the ends of the
+ * others were not seen.
+ */
+static struct lk_wait *lk_task_newest(struct lk_cpu *cpu, unsigned int kind, bool tentative)
 {
 	unsigned int set = lk_wait_set(current), i;
+	struct lk_wait *newest = NULL;
+
+	for (i = 0; i < LK_WAYS; i++) {
+		struct lk_wait *w = &lk_waits[set][i], *older = w;
+
+		if (lk_wait_task[set][i] != current || w->kind != kind || w->mode != LK_W ||
+		    (tentative && !w->tentative))
+			continue;
+		if (lk_is_of_task(w, current) && (!newest || w->begin_ns >= newest->begin_ns)) {
+			older = newest;
+			newest = w;
+		}
+		if (older)
+			lk_task_wait_lose(cpu, older);
+	}
+	return newest;
+}
+
+/*
+ * ... and its return: the wait is over unless the tracepoint said so. A rwsem's function
+ * returns the `lock` that it has got; 0: it has got none, or does not say.
+ */
+static int lk_task_return(unsigned int kind, unsigned long lock, s64 ret)
+{
 	struct lk_cpu *cpu = lk_this_cpu();
+	struct lk_wait *w;
 
 	if (unlikely(!cpu))
-		return 0;
-	for (i = 0; i < LK_WAYS; i++) {
-		struct lk_wait *w = &lk_waits[set][i];
+		return lk_wait_unwatched(0, 1u << kind);
+	w = lk_task_newest(cpu, kind, false);
+	if (w && lock && w->lock != lock) {
+		lk_task_wait_lose(cpu, w);
+		w = NULL;
+	}
+	if (w) {
+		int told = lk_task_close(cpu, w, ret);
 
-		if (lk_wait_task[set][i] == current && w->kind == kind && w->mode == LK_W) {
-			int told = lk_task_close(cpu, w, ret);
-
-			cpu->ev.at_return = 1;
-			return told;
-		}
+		cpu->ev.at_return = 1;
+		return told;
 	}
 	if (cpu->ev.op == LK_END && cpu->ev.at_return && cpu->ev.kind == kind &&
 	    cpu->ev.task == current)
@@ -539,23 +616,19 @@ static int lk_task_return(unsigned int kind, s64 ret)
 /* The RCU grace period in percpu_down_write() is over: readers inside now? */
 static int lk_percpu_synced(void)
 {
-	unsigned int set = lk_wait_set(current), i;
 	struct lk_cpu *cpu = lk_this_cpu();
+	struct lk_wait *w;
 
 	if (unlikely(!cpu))
 		return 0;
-	for (i = 0; i < LK_WAYS; i++) {
-		struct lk_wait *w = &lk_waits[set][i];
-
-		if (lk_wait_task[set][i] == current && w->tentative && lk_percpu_busy(w->lock)) {
-			w->tentative = 0;
-			if (unlikely(lk_opt.events))
-				lk_stat_begin(w);
-			lk_event(cpu, LK_BEGIN, w, 1);
-			return 1;
-		}
-	}
-	return 0;
+	w = lk_task_newest(cpu, LK_PERCPU_RWSEM, true);
+	if (!w || !lk_percpu_busy(w->lock))
+		return 0;
+	w->tentative = 0;
+	if (unlikely(lk_opt.events))
+		lk_stat_begin(w);
+	lk_event(cpu, LK_BEGIN, w, 1);
+	return 1;
 }
 
 /*
