@@ -641,25 +641,34 @@ static char *text_of(int fd, size_t *length)
 }
 
 /*
- * Whether stap has died amid the report.  Tables and folded stacks do not show where
- * they would end.
+ * Whether the report lacks its end, which is a line on what it could not see in every
+ * format.  stap says nothing of it where the disk is full, or when it has died itself.
  */
 static bool is_cut(int fd)
 {
-	size_t length;
-	char *text = text_of(fd, &length);
-	bool cut = false;
+	struct stat written;
+	char end[65536];
+	const char *line = end;
+	ssize_t length;
 
-	if (!text)
+	if (!has_text(fd) || fstat(fd, &written) != 0)
 		return false;
-	while (length && text[length - 1] == '\n')
+	length = pread(fd, end, sizeof(end) - 1,
+		       written.st_size < (off_t)sizeof(end) ?
+			       0 :
+			       written.st_size - (off_t)sizeof(end) + 1);
+	if (length <= 0)
+		return false;
+	/* A number that is cut looks like a number. */
+	if (end[length - 1] != '\n')
+		return true;
+	while (length && end[length - 1] == '\n')
 		length--;
-	if (strncmp(text, "#locktap ", 9) == 0)
-		cut = strstr(text, "\n#loss") == NULL;
-	else if (*text == '{')
-		cut = text[length - 1] != '}';
-	free(text);
-	return cut;
+	end[length] = '\0';
+	for (const char *at = end; (at = strchr(at, '\n')) != NULL;)
+		line = ++at;
+	return strncmp(line, "#loss ", 6) != 0 &&
+	       strncmp(line, "loss: ", 6) != 0 && !strstr(line, "\"loss\":");
 }
 
 /* What there is of a report that cannot be rendered. */
@@ -684,11 +693,17 @@ static int run_to(const struct request *request, const struct words *words,
 	status = locktap_run_words((int)words->count, words->list, how);
 	if (status == LOCKTAP_DONE && is_empty(fd))
 		return locktap_fail("stap has ended without a report");
+	if (is_cut(fd)) {
+		if (status == LOCKTAP_DONE)
+			status = locktap_fail(
+				"the report has no loss line at its end: is the disk full? make room on it, or name a file elsewhere with --output");
+		if (!value_of(request, "output"))
+			show(fd);
+		return status;
+	}
 	if (!is_rendered(request) || !has_text(fd))
 		return status;
-	if (status == LOCKTAP_DONE || !is_cut(fd))
-		return worst(status, render(request, fd));
-	return value_of(request, "output") ? status : worst(status, show(fd));
+	return worst(status, render(request, fd));
 }
 
 static int run_to_file(const struct request *request, const struct words *words,
@@ -700,7 +715,7 @@ static int run_to_file(const struct request *request, const struct words *words,
 	if (replace_begin(&file, path) != LOCKTAP_DONE)
 		return LOCKTAP_FAILED;
 	status = run_to(request, words, how, file.fd);
-	if (status != LOCKTAP_DONE && file.temporary && is_cut(file.fd))
+	if (file.temporary && is_cut(file.fd))
 		return worst(status, replace_aside(&file));
 	return worst(status, replace_end(&file, has_text(file.fd)));
 }
