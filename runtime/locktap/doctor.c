@@ -16,6 +16,7 @@
 
 #include "arguments.h"
 #include "doctor.h"
+#include "files.h"
 #include "locktap.h"
 #include "objects.h"
 
@@ -207,9 +208,8 @@ static void print_wrapped(const char *text, size_t end)
 static void print_state(enum finding_state state)
 {
 	static const char *const colors[] = { "32", "36", "33", "31;1" };
-	const char *none = getenv("NO_COLOR");
 
-	if (isatty(STDOUT_FILENO) && (!none || !*none))
+	if (isatty(STDOUT_FILENO) && files_has_colours())
 		printf("\033[%sm%-4s\033[0m ", colors[state],
 		       state_words[state]);
 	else

@@ -114,6 +114,13 @@ bool files_is_output(const char *path)
 	return strcmp(path, "-") == 0;
 }
 
+bool files_has_colours(void)
+{
+	const char *none = getenv("NO_COLOR");
+
+	return !none || !*none;
+}
+
 int files_write(const char *path, const char *text, size_t length)
 {
 	if (path && !files_is_output(path))

@@ -30,6 +30,9 @@ int files_write(const char *path, const char *text, size_t length);
 /* Does "-" stand there for standard output? */
 bool files_is_output(const char *path);
 
+/* May a terminal have colours?  See https://no-color.org. */
+bool files_has_colours(void);
+
 /* What a file is called in messages. */
 const char *files_name(const char *file);
 

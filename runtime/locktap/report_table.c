@@ -10,6 +10,7 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 
+#include "files.h"
 #include "report_formats.h"
 #include "report_view.h"
 
@@ -234,7 +235,7 @@ static void put_lines(FILE *out, const struct view *view, const char *table)
 
 static bool fill_table(struct sheet *sheet)
 {
-	bool colours = sheet->width && !getenv("NO_COLOR");
+	bool colours = sheet->width && files_has_colours();
 
 	return scols_table_set_termforce(sheet->table,
 					 sheet->width ?
