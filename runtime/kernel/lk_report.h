@@ -218,7 +218,7 @@ static void lk_report_loss(void)
 		lk_print("loss: %llu %s seen, %llu recorded", s.seen,
 			 lk_opt.report == LK_STAT ? "events" :
 			 orders			  ? "orders" :
-			 holds			  ? "holds" :
+			 lk_opt.report == LK_HOLD ? "holds" :
 						    "waits",
 			 s.recorded);
 		for (i = 0; i < n; i++)

@@ -61,6 +61,8 @@ static const struct {
 	{ "tries_blind",
 	  "trylocks of spinlocks and rwlocks in the source that cannot be probed" },
 	{ "unarmed", "places of the chosen locks that cannot be probed" },
+	{ "guard_reads", "" },
+	{ "guard_aborts", "guarded reads given up" },
 };
 
 /* Keys that mean something else in some reports. */
