@@ -8,6 +8,7 @@ saved report from a small file; the list of a program's locks from our own progr
 others the options are looked up in the help text.  The current folder is scratch, and
 fake-stap is in the path.
 """
+import fnmatch
 import glob
 import json
 import os
@@ -474,11 +475,29 @@ def check_loss():
     keys = set()
     for path in glob.glob(source + "/runtime/kernel/lk_report*.h"):
         text = text_of(path)
-        keys.update(re.findall(r'LK_LOSS\(\s*"(\w+)"', text))
+        for first in re.findall(r"LK_LOSS\(([^,]*),", text):
+            keys.update(re.findall(r'"(\w+)"', first))
     told = {plain(w) for p in pages for t in page_options(p) for w in re.findall(r"\w+", t)}
     check(len(keys) >= 20, "keys of the loss line are found", sorted(keys))
     for key in sorted(keys):
         check(key in told, f"{key} of the loss line is in a manual page")
+    words = set(re.findall(r'\{ (?:REPORT_\w+, )?"(\w+)",', text_of(source + "/runtime/locktap/report_loss.c")))
+    check(keys <= words, "locktap report has words for each key of the loss line", keys - words)
+
+
+def check_seen():
+    """Samples of reports: what their loss line counts is what the command's report is made of."""
+    words = {"hold": "holds", "order": "orders", "stat": "events"}
+    for path in pages:
+        command = None
+        for number, lines in page_blocks(path):
+            for at, line in enumerate(lines):
+                made = re.search(r"\b(?:locktap (\w+)|stap lock(\w+)\.stp)", line)
+                command = (made.group(1) or made.group(2)) if made else command
+                seen = re.match(r"loss: \d+ (\w+) seen", line)
+                if seen and command in reports:
+                    check(seen.group(1) == words.get(command, "waits"),
+                          f"{os.path.basename(path)}:{number + at}: the loss line of {command}", line)
 
 
 def check_columns():
@@ -541,6 +560,52 @@ def check_see_also():
         text = text_of(path)
         check("\n.SH SEE ALSO\n" in text, f"{os.path.basename(path)}: SEE ALSO")
         check(re.search(r"^\.SH NAME\n[\w., \\-]+ \\- ", text, re.M), f"{os.path.basename(path)}: NAME")
+        check(re.search(r'^\.TH \S+ \d "" locktap "', text, re.M), f"{os.path.basename(path)}: its heading")
+        if path.endswith((".1", ".8")):
+            check("\n.SH EXIT STATUS\n" in text, f"{os.path.basename(path)}: EXIT STATUS")
+
+
+def section_of(text, name):
+    part = text[text.index(f"\n.SH {name}\n"):]
+    return part[:part.find("\n.SH ", 1)] if "\n.SH " in part[1:] else part
+
+
+def check_main_page():
+    """locktap(1): what it leads to, and what of it is a list."""
+    text = text_of(source + "/man/locktap.1")
+    see = section_of(text, "SEE ALSO")
+    led = {a + b for a, b in re.findall(r"([\w.-]+) (\(\d\))", plain(see))}
+    wanted = {n for n in page_names if n[-2] in "178"} - {"locktap(1)"}
+    check(wanted <= led, "locktap(1) leads to all pages of commands and scripts", wanted - led)
+    synopsis = plain(section_of(text, "SYNOPSIS"))
+    for command in ("doctor", "prep", "sites", "run", "graph"):
+        part = synopsis[synopsis.index(f".B locktap {command}\n"):].split("\n.br\n")[0]
+        flags = set("".join(re.findall(r"(?<![\w-])-(\w+)", part)))
+        flags |= set(STAP_OPTIONS) if "stap options" in part else set()
+        for line in help_of(command).split("\n"):
+            names = re.findall(r"(?<![\w-])-(?:-([a-z][a-z-]*)|(\w|\?))", (re.match(r" {2,6}(-.*?)(?: {2,}|$)", line) or [""])[0])
+            names = {a or b for a, b in names}
+            if names and not names & {"help", "usage", "version", "?"}:
+                check(names & flags or any(f"--{n}" in part for n in names),
+                      f"locktap(1): {' '.join(sorted(names))} of {command} is in the synopsis")
+    block = section_of(text, "FILES").split("\n.nf\n")[1].split("\n.fi")[0].split("\n")
+    check(len(block) >= 8 and all(line.startswith("/") for line in block),
+          "locktap(1): FILES has files", block)
+    json_keys = set(re.findall(r'object_\w+\(\s*cycle,\s*"(\w+)"', text_of(source + "/runtime/locktap/report_json.c")))
+    told = set(re.findall(r"\w+", section_of(text, "REPORTS IN JSON")))
+    check(len(json_keys) >= 2 and json_keys <= told, "locktap(1) has the keys of a cycle", json_keys - told)
+
+
+def check_lists():
+    """The lists of folders and of headers in the texts."""
+    tree = text_of(source + "/README.md").split("\n## The tree\n")[1]
+    for folder in FOLDERS.split("|"):
+        check(f"\n| `{folder}/" in tree, f"README.md: {folder}/ is in the tree")
+    rows = re.findall(r"^\| (lk_[^|]*) \|", text_of(source + "/CONTRIBUTING"), re.M)
+    listed = [name.strip() for row in rows for name in row.split(",")]
+    for path in glob.glob(source + "/runtime/kernel/*.h"):
+        check(any(fnmatch.fnmatch(os.path.basename(path), name) for name in listed),
+              f"CONTRIBUTING: {os.path.basename(path)} is in the table")
 
 
 # --- --------------------------------------------------------------------------------------------
@@ -566,8 +631,11 @@ check_script_options()
 check_command_pages()
 check_sizes()
 check_loss()
+check_seen()
 check_columns()
 check_files()
 check_references()
 check_see_also()
+check_main_page()
+check_lists()
 sys.exit(1 if failed else 0)
