@@ -68,6 +68,9 @@ int locktap_fail(const char *format, ...)
 	return LOCKTAP_FAILED;
 }
 
+/* Of standard output: once is enough. */
+static bool failure_is_told;
+
 int locktap_end_output(int status)
 {
 	if (fflush(stdout) == 0 && !ferror(stdout))
@@ -75,7 +78,16 @@ int locktap_end_output(int status)
 	if (errno != EPIPE)
 		locktap_fail("cannot write to standard output: %s",
 			     strerror(errno));
+	failure_is_told = true;
 	return LOCKTAP_FAILED;
+}
+
+/* argp ends the program once it has printed a help text or the version. */
+static void check_output(void)
+{
+	if (!failure_is_told &&
+	    locktap_end_output(LOCKTAP_DONE) != LOCKTAP_DONE)
+		_exit(LOCKTAP_FAILED);
 }
 
 static const struct command *find_command(const char *name)
@@ -131,6 +143,7 @@ int main(int argc, char **argv)
 	char name[64];
 
 	argp_err_exit_status = LOCKTAP_USAGE;
+	atexit(check_output);
 	open_standard_files();
 	/* The words behind it are another command line's. */
 	if (argc > 1 && strcmp(argv[1], "--complete") == 0)

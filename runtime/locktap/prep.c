@@ -935,8 +935,5 @@ int locktap_prep(int argc, char **argv)
 	if (argp_parse(&argp, argc, argv, 0, NULL, &options) == 0)
 		status = run(&options);
 	free(options.files);
-	if (fflush(stdout) != 0)
-		return locktap_fail("cannot write to standard output: %s",
-				    strerror(errno));
-	return status;
+	return locktap_end_output(status);
 }
