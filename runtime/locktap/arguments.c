@@ -21,6 +21,13 @@ uint64_t argument_number(const char *word, const char *option,
 	return number;
 }
 
+char *argument_name(char *word, const char *option, struct argp_state *state)
+{
+	if (!*word)
+		argp_error(state, "--%s=: it is empty", option);
+	return word;
+}
+
 void argument_once(const char **place, const char *argument, const char *what,
 		   struct argp_state *state)
 {

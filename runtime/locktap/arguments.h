@@ -10,6 +10,11 @@
 uint64_t argument_number(const char *word, const char *option,
 			 struct argp_state *state);
 
+/*
+ * The value of `--OPTION=WORD', a name: none where a shell's variable is not set.
+ */
+char *argument_name(char *word, const char *option, struct argp_state *state);
+
 /* Keeps the one argument that is called `what' in messages. */
 void argument_once(const char **place, const char *argument, const char *what,
 		   struct argp_state *state);

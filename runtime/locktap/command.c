@@ -258,19 +258,6 @@ static bool has_user_kind(const char *kinds)
 	return kinds && (strstr(kinds, "pthread_") || strstr(kinds, "futex"));
 }
 
-/* The same name, or two names of a file that is there. */
-static bool is_same_file(const char *one, const char *other)
-{
-	struct stat status, other_status;
-
-	if (strcmp(one, other) == 0)
-		return true;
-	return stat(one, &status) == 0 && stat(other, &other_status) == 0 &&
-	       S_ISREG(status.st_mode) &&
-	       status.st_dev == other_status.st_dev &&
-	       status.st_ino == other_status.st_ino;
-}
-
 /* The page is made of tsv, and so is all else that is written with it. */
 static void check_page(const struct request *request, struct argp_state *state)
 {
@@ -285,9 +272,13 @@ static void check_page(const struct request *request, struct argp_state *state)
 		argp_error(
 			state,
 			"with --html the tsv goes to a file: give --output=FILE");
-	if (saved && is_same_file(output, value_of(request, "html")))
+	if (saved && files_are_same(output, value_of(request, "html")))
 		argp_error(state, "--html and --output are the same file, %s",
 			   output);
+	if (format && !output && files_is_output(value_of(request, "html")))
+		argp_error(
+			state,
+			"--html and the report are both standard output: name a file for one of them");
 	if (!format || (saved && strcmp(format, "tsv") == 0))
 		return;
 	if (saved)

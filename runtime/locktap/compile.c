@@ -21,6 +21,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "arguments.h"
 #include "compile.h"
 #include "locktap.h"
 #include "stap.h"
@@ -125,7 +126,8 @@ static error_t parse(int key, char *argument, struct argp_state *state)
 				argument, NAME_LENGTH);
 		return 0;
 	case 'o':
-		options->directory = argument;
+		options->directory =
+			argument_name(argument, "output-dir", state);
 		return 0;
 	case ARGP_KEY_ARG:
 		if (state->arg_num == 0 && is_kernel(argument))
@@ -631,8 +633,9 @@ static char *find_directory(const struct options *options,
 		if (!directory && mkdir(options->directory, 0755) == 0)
 			directory = realpath(options->directory, NULL);
 		if (!directory)
-			locktap_fail("cannot make the folder %s: %s",
-				     options->directory, strerror(errno));
+			locktap_fail(
+				"cannot make the folder %s: %s; name another folder with --output-dir",
+				options->directory, strerror(errno));
 		return directory;
 	}
 	if (asprintf(&modules, "/lib/modules/%s", kernel->release) < 0 ||

@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "files.h"
@@ -112,6 +113,18 @@ static int write_file(const char *path, const char *text, size_t length)
 bool files_is_output(const char *path)
 {
 	return strcmp(path, "-") == 0;
+}
+
+bool files_are_same(const char *one, const char *other)
+{
+	struct stat status, other_status;
+
+	if (strcmp(one, other) == 0)
+		return true;
+	return stat(one, &status) == 0 && stat(other, &other_status) == 0 &&
+	       S_ISREG(status.st_mode) &&
+	       status.st_dev == other_status.st_dev &&
+	       status.st_ino == other_status.st_ino;
 }
 
 bool files_has_colours(void)

@@ -30,6 +30,9 @@ int files_write(const char *path, const char *text, size_t length);
 /* Does "-" stand there for standard output? */
 bool files_is_output(const char *path);
 
+/* The same name, or two names of a file that is there? */
+bool files_are_same(const char *one, const char *other);
+
 /* May a terminal have colours?  See https://no-color.org. */
 bool files_has_colours(void);
 

@@ -64,7 +64,8 @@ static error_t parse(int key, char *argument, struct argp_state *state)
 
 	switch (key) {
 	case 'o':
-		options->output = strcmp(argument, "-") == 0 ? NULL : argument;
+		argument_name(argument, "output", state);
+		options->output = files_is_output(argument) ? NULL : argument;
 		return 0;
 	case KEY_DOT:
 		options->dot = true;

@@ -72,9 +72,8 @@ static error_t parse(int key, char *argument, struct argp_state *state)
 		options->loaded = true;
 		return 0;
 	case 'o':
-		/* Of a variable that is not set, say: / would be written to. */
-		if (!*argument)
-			argp_error(state, "--output-dir=: it is empty");
+		/* / would be written to. */
+		argument_name(argument, "output-dir", state);
 		options->directory = argument;
 		return 0;
 	case 'f':

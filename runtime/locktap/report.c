@@ -210,7 +210,8 @@ static const struct argp_option option_list[] = {
 	  "How it is written: table, json, folded, pprof, prometheus, html; default: table",
 	  0 },
 	{ "html", KEY_HTML, "FILE", 0,
-	  "Write a page to look at to FILE; without --format nothing else", 0 },
+	  "Write a page to look at to FILE; without --format and --output nothing else",
+	  0 },
 	{ "note", KEY_NOTE, "TEXT", 0,
 	  "What the page says of how the report was made, as a command line",
 	  0 },
@@ -244,7 +245,27 @@ struct arguments {
 	struct report_options options;
 	char **files;
 	size_t file_count;
+	bool has_output;
 };
+
+/* What a page does not leave to the table is what --output asks for. */
+static void check_outputs(struct arguments *arguments, struct argp_state *state)
+{
+	struct report_options *options = &arguments->options;
+
+	if (options->format == REPORT_NOTHING &&
+	    (!options->html || arguments->has_output))
+		options->format = REPORT_TABLE;
+	if (!options->html || options->format == REPORT_NOTHING)
+		return;
+	if (!options->output && files_is_output(options->html))
+		argp_error(
+			state,
+			"--html and the report are both standard output: name a file for one of them");
+	if (options->output && files_are_same(options->output, options->html))
+		argp_error(state, "--html and --output are the same file, %s",
+			   options->output);
+}
 
 static error_t parse(int key, char *argument, struct argp_state *state)
 {
@@ -258,10 +279,12 @@ static error_t parse(int key, char *argument, struct argp_state *state)
 				   argument, report_format_names());
 		return 0;
 	case 'o':
-		options->output = strcmp(argument, "-") == 0 ? NULL : argument;
+		argument_name(argument, "output", state);
+		options->output = files_is_output(argument) ? NULL : argument;
+		arguments->has_output = true;
 		return 0;
 	case KEY_HTML:
-		options->html = argument;
+		options->html = argument_name(argument, "html", state);
 		return 0;
 	case KEY_NOTE:
 		options->how = argument;
@@ -280,8 +303,7 @@ static error_t parse(int key, char *argument, struct argp_state *state)
 		argp_error(state, "no FILE given");
 		return 0;
 	case ARGP_KEY_END:
-		if (options->format == REPORT_NOTHING && !options->html)
-			options->format = REPORT_TABLE;
+		check_outputs(arguments, state);
 		return 0;
 	}
 	return ARGP_ERR_UNKNOWN;
