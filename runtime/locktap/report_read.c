@@ -230,7 +230,16 @@ struct reader {
 	bool ended; /* that line had no newline */
 	struct report *open; /* the report that is being read, or NULL */
 	size_t row_room;
+	uint64_t chain; /* that the last row was a link of */
+	size_t links; /* of it, so far */
 };
+
+/*
+ * The tapset keeps 64 frames of a stack and follows a chain over 16 waits.  What is made
+ * of them calls itself for each.
+ */
+#define MOST_FRAMES 1024
+#define MOST_LINKS 1024
 
 static int out_of_memory(void)
 {
@@ -334,12 +343,12 @@ static char *next_cell(char **line, char separator)
 	return cell;
 }
 
-static size_t count_cells(const char *line)
+static size_t count_cells(const char *line, char separator)
 {
 	size_t count = 1;
 
 	for (; *line; line++)
-		count += *line == '\t';
+		count += *line == separator;
 	return count;
 }
 
@@ -438,6 +447,13 @@ static int read_cell(struct reader *reader, const struct report_column *column,
 		break;
 	case REPORT_HIST:
 		return read_hist(reader, cell->text, row);
+	case REPORT_STACK:
+		if (count_cells(cell->text, ';') <= MOST_FRAMES)
+			return LOCKTAP_DONE;
+		return wrong(
+			reader,
+			"%s: more than %d frames in a stack: the file is damaged",
+			column->name, MOST_FRAMES);
 	default:
 		return LOCKTAP_DONE;
 	}
@@ -468,10 +484,23 @@ static struct report_row *new_row(struct reader *reader)
 	return &report->rows[report->row_count];
 }
 
+/* Rows with one number that follow one another are a chain. */
+static int check_links(struct reader *reader, uint64_t chain)
+{
+	if (chain != reader->chain)
+		reader->links = 0;
+	reader->chain = chain;
+	if (++reader->links <= MOST_LINKS)
+		return LOCKTAP_DONE;
+	return wrong(reader,
+		     "more than %d links in a chain: the file is damaged",
+		     MOST_LINKS);
+}
+
 static int read_row(struct reader *reader, char *line)
 {
 	struct report *report = reader->open;
-	size_t cells = count_cells(line);
+	size_t cells = count_cells(line, '\t');
 	struct report_row *row;
 
 	if (reader->ended)
@@ -497,6 +526,10 @@ static int read_row(struct reader *reader, char *line)
 			      row) != LOCKTAP_DONE)
 			return LOCKTAP_FAILED;
 	}
+	if (report->kind == REPORT_CHAIN &&
+	    check_links(reader, report_number(report, row, "chain")) !=
+		    LOCKTAP_DONE)
+		return LOCKTAP_FAILED;
 	report->row_count++;
 	return LOCKTAP_DONE;
 }
@@ -532,7 +565,7 @@ static int read_columns(struct reader *reader)
 			reader,
 			"a line of # and the columns' names is missing here: the file is damaged");
 	line++;
-	report->column_count = count_cells(line);
+	report->column_count = count_cells(line, '\t');
 	report->columns = report_alloc(
 		reader->set, report->column_count * sizeof(*report->columns));
 	if (!report->columns)
@@ -620,6 +653,7 @@ static int read_head(struct reader *reader, char *line)
 				   .source = reader->set->source_count };
 	reader->open = report;
 	reader->row_room = 0;
+	reader->links = 0;
 	return read_columns(reader);
 }
 
