@@ -87,17 +87,27 @@ int replace_check(const char *path)
 	return replace_end(&replacement, false);
 }
 
+/* Whether it lies on the disk, or on something that does not know of that. */
+static bool is_synced(int fd)
+{
+	return fsync(fd) == 0 || errno == EINVAL || errno == EROFS ||
+	       errno == ENOTSUP;
+}
+
 int replace_end(struct replacement *replacement, bool keep)
 {
 	int status = LOCKTAP_DONE;
 
-	if (keep && replacement->temporary &&
+	/* Some disks tell late that they are full: not after the old file is gone. */
+	if (keep && replacement->temporary && !is_synced(replacement->fd))
+		status = cannot_write(replacement);
+	if (close(replacement->fd) != 0 && status == LOCKTAP_DONE)
+		status = cannot_write(replacement);
+	if (keep && replacement->temporary && status == LOCKTAP_DONE &&
 	    rename(replacement->temporary, replacement->real) != 0)
 		status = cannot_write(replacement);
 	if (replacement->temporary && (!keep || status != LOCKTAP_DONE))
 		unlink(replacement->temporary);
-	if (close(replacement->fd) != 0 && status == LOCKTAP_DONE)
-		status = cannot_write(replacement);
 	forget(replacement);
 	return status;
 }
