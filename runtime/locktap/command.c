@@ -258,6 +258,37 @@ static bool has_user_kind(const char *kinds)
 	return kinds && (strstr(kinds, "pthread_") || strstr(kinds, "futex"));
 }
 
+/* stap's -x does the same as --pid, and comes as a word for it. */
+static bool has_target(const struct request *request)
+{
+	const struct words *words = &request->repeated;
+
+	for (size_t i = 0; i < words->count; i++)
+		if (strncmp(words->list[i], "-x", 2) == 0)
+			return true;
+	return value_of(request, "pid") != NULL;
+}
+
+/* Locks of programs are watched by both: the probes, and the kinds of a report. */
+static void check_user(const struct request *request, struct argp_state *state)
+{
+	const char *kinds = value_of(request, "kinds");
+	bool has_option = place_of_key(request->command, KEY_USER) <
+			  count_options(request->command);
+
+	if (!has_option)
+		return;
+	if (!value_of(request, "user") && has_user_kind(kinds))
+		argp_error(state,
+			   "locks of programs (--kinds=%s) need --user as well",
+			   kinds);
+	if (value_of(request, "user") && !has_user_kind(kinds) &&
+	    !has_target(request))
+		argp_error(
+			state,
+			"--user needs to know whose locks: those of one process, --pid=PID, or of all, --kinds=pthread_mutex,pthread_rwlock");
+}
+
 /* The page is made of tsv, and so is all else that is written with it. */
 static void check_page(const struct request *request, struct argp_state *state)
 {
@@ -301,8 +332,6 @@ static void check_request(const struct request *request,
 {
 	const char *format = value_of(request, "format");
 	const char *by = value_of(request, "by");
-	bool has_user = place_of_key(request->command, KEY_USER) <
-			count_options(request->command);
 	bool chains = strcmp(request->command->name, "chain") == 0;
 
 	if (format && by && strcmp(format, "folded") == 0 &&
@@ -314,11 +343,7 @@ static void check_request(const struct request *request,
 		check_page(request, state);
 	if (format && value_of(request, "trace") && strcmp(format, "json") == 0)
 		argp_error(state, "--trace has the formats table and tsv");
-	if (has_user && has_user_kind(value_of(request, "kinds")) &&
-	    !value_of(request, "user"))
-		argp_error(state,
-			   "locks of programs (--kinds=%s) need --user as well",
-			   value_of(request, "kinds"));
+	check_user(request, state);
 }
 
 static error_t parse(int key, char *argument, struct argp_state *state)

@@ -82,8 +82,9 @@
 #define OPTION_USER                                                             \
 	{                                                                       \
 		.name = "user", .key = KEY_USER, .form = VALUE_NONE,            \
-		.help = "The pthread mutexes and rwlocks of programs as well; " \
-			"costs something at every system call of the machine"   \
+		.help = "The pthread mutexes and rwlocks of programs as well, " \
+			"of one process (--pid) or of all (--kinds); costs "    \
+			"something at every system call of the machine"         \
 	}
 
 static const struct command_option contend_options[] = {
@@ -105,8 +106,9 @@ static const struct command_option hold_options[] = {
 		  "What a row stands for besides the kind and name of the lock"),
 	OPTION_TOP("Rows of a report, those with the largest total hold"),
 	OPTION_MIN_US("Leave out holds shorter than N microseconds"),
-	OPTION_KINDS(KERNEL_KINDS " rqspinlock " PTHREAD_KINDS,
-		     "all of the kernel, with --user those of user space too"),
+	OPTION_KINDS(
+		KERNEL_KINDS " " PTHREAD_KINDS,
+		"all of the kernel; with --user and --pid those of user space too"),
 	OPTION_ONLY("One lock, by its name or its address; by its name, "
 		    "operations on other locks cost nothing"),
 	OPTION_INTERVAL,
@@ -161,8 +163,9 @@ static const struct command_option blame_options[] = {
 		  "What a row stands for besides the kind and name of the lock"),
 	OPTION_TOP("Rows of a report, those with the largest total"),
 	OPTION_MIN_US("Leave out waits shorter than N microseconds"),
-	OPTION_KINDS(KERNEL_KINDS " rqspinlock futex " PTHREAD_KINDS,
-		     "all of the kernel, with --user those of user space too"),
+	OPTION_KINDS(
+		KERNEL_KINDS " rqspinlock futex " PTHREAD_KINDS,
+		"all of the kernel; with --user and --pid those of user space too"),
 	OPTION_ONLY("One lock, by its name or its address; by its name, "
 		    "operations on other locks cost nothing"),
 	OPTION_INTERVAL,
@@ -193,8 +196,9 @@ static const struct command_option chain_options[] = {
 
 static const struct command_option order_options[] = {
 	OPTION_TOP("Inversions of a report, and with --all orders"),
-	OPTION_KINDS(KERNEL_KINDS " rqspinlock " PTHREAD_KINDS,
-		     "all of the kernel, with --user those of user space too"),
+	OPTION_KINDS(
+		KERNEL_KINDS " " PTHREAD_KINDS,
+		"all of the kernel; with --user and --pid those of user space too"),
 	OPTION_ONLY("Only what this lock has a part in, by its name or its "
 		    "address"),
 	OPTION_SWITCH("all", "Every order, not inversions alone"),

@@ -282,6 +282,7 @@ def check_stap(words):
     if command not in reports:
         return 0, ""
     options = ["--user"] if "user" in rest else []
+    options += [f"-x{value}" for letter, value in given if letter == "x"]
     for setting in settings:
         option, _, value = setting.partition("=")
         if option == "pid":
