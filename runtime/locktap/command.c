@@ -425,7 +425,8 @@ static char *documentation_of(const struct script_command *command)
 		    "%s\vThe report comes at the end: after COMMAND, the --time, or ^C.  "
 		    "%.*s(8) explains it and its options.\n\nExamples:\n%s\n"
 		    "The exit status is 0 if the report was made, 1 if something "
-		    "failed (COMMAND too), 2 for wrong usage.",
+		    "failed (COMMAND too), 2 for wrong usage.  What COMMAND prints goes to "
+		    "standard error: standard output is the report's.",
 		    command->about, (int)strcspn(command->script, "."),
 		    command->script, command->examples) < 0)
 		return NULL;
@@ -766,6 +767,15 @@ static int run_script(const struct request *request, const struct words *words,
 	return locktap_run_words((int)words->count, words->list, how);
 }
 
+/* stap gives the command its own standard output, which is the report's alone. */
+static void part_outputs(struct request *request)
+{
+	static const char aside[] = "exec >&2; ";
+
+	if (request->shell)
+		request->shell = keep_two(request, aside, request->shell);
+}
+
 static int run_request(struct request *request)
 {
 	struct stap_how how = { .output_fd = -1 };
@@ -778,6 +788,8 @@ static int run_request(struct request *request)
 	/* The script says so by itself where it writes for people. */
 	if (script_format(request))
 		how.started = "Starting to watch, ^C ends.";
+	if (!dry)
+		part_outputs(request);
 	make_words(request, &words, how.progress);
 	if (request->failed) {
 		status = locktap_fail("out of memory");
