@@ -333,8 +333,7 @@ static int lk_start(enum lk_report_kind report, const char *by, const char *top,
 		       kinds);
 		return -1;
 	}
-	if ((report == LK_HOLD || report == LK_ORDER) && *kinds &&
-	    lk_opt.kinds & 1u << LK_RQSPIN) {
+	if ((report == LK_HOLD || report == LK_ORDER) && *kinds && lk_opt.kinds & 1u << LK_RQSPIN) {
 		LK_BAD("kinds=%s: that an rqspinlock is taken and let go is not seen: leave it out, or ask lockcontend for the waits",
 		       kinds);
 		return -1;
