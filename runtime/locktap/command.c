@@ -688,6 +688,33 @@ static bool is_cut(int fd)
 	       strncmp(line, "loss: ", 6) != 0 && !strstr(line, "\"loss\":");
 }
 
+static int fail_cut(void)
+{
+	return locktap_fail(
+		"the report has no loss line at its end: is the disk full? make room on it, or name a file elsewhere with --output");
+}
+
+/* The report that stap has written to our standard output, where that is a file alone. */
+static bool is_output_cut(void)
+{
+	struct stat out, other;
+	bool cut;
+	int fd;
+
+	if (fstat(STDOUT_FILENO, &out) != 0 || !S_ISREG(out.st_mode))
+		return false;
+	/* What stap has to say may come after it. */
+	if (fstat(STDERR_FILENO, &other) == 0 && out.st_dev == other.st_dev &&
+	    out.st_ino == other.st_ino)
+		return false;
+	fd = open("/proc/self/fd/1", O_RDONLY | O_CLOEXEC);
+	if (fd < 0)
+		return false;
+	cut = is_cut(fd);
+	close(fd);
+	return cut;
+}
+
 /* What there is of a report that cannot be rendered. */
 static int show(int fd)
 {
@@ -712,8 +739,7 @@ static int run_to(const struct request *request, const struct words *words,
 		return locktap_fail("stap has ended without a report");
 	if (is_cut(fd)) {
 		if (status == LOCKTAP_DONE)
-			status = locktap_fail(
-				"the report has no loss line at its end: is the disk full? make room on it, or name a file elsewhere with --output");
+			status = fail_cut();
 		if (!value_of(request, "output"))
 			show(fd);
 		return status;
@@ -755,6 +781,7 @@ static int run_script(const struct request *request, const struct words *words,
 {
 	const char *output = value_of(request, "output");
 	const char *html = value_of(request, "html");
+	int status;
 
 	/* Before the time is spent that the report takes. */
 	if (html && !files_is_output(html) &&
@@ -764,7 +791,8 @@ static int run_script(const struct request *request, const struct words *words,
 		return run_to_file(request, words, how, output);
 	if (is_rendered(request))
 		return run_to_memory(request, words, how);
-	return locktap_run_words((int)words->count, words->list, how);
+	status = locktap_run_words((int)words->count, words->list, how);
+	return status == LOCKTAP_DONE && is_output_cut() ? fail_cut() : status;
 }
 
 /* stap gives the command its own standard output, which is the report's alone. */
