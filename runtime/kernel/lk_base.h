@@ -134,6 +134,8 @@ static inline bool lk_stays_masked(void);
 #define LK_F_MUTEX 0x20u
 /* Ours: the wait was seen at the entry of the slow path, by a kprobe. */
 #define LK_F_ENTRY 0x100u
+#define LK_F_RESTARTS 0x200u /* interrupted by a signal, */
+#define LK_F_GOES_ON 0x400u /* and gone on with */
 
 enum lk_kind {
 	LK_SPIN,
@@ -514,22 +516,12 @@ static struct {
 	void (*recursion)(const struct lk_at *at); /* told where a task asks for what it holds */
 } lk_kernel;
 
-/* Calls on CPUs that came online later: nothing is kept for these. */
-static atomic64_t lk_unwatched = ATOMIC64_INIT(0);
-
-static noinline struct lk_cpu *lk_no_cpu(void)
-{
-	if (lk_cpus)
-		atomic64_inc(&lk_unwatched);
-	return NULL;
-}
-
 static inline struct lk_cpu *lk_this_cpu(void)
 {
 	unsigned int cpu = smp_processor_id();
 
-	if (unlikely(!lk_cpus || cpu >= lk_nr_cpus || !lk_cpus[cpu]))
-		return lk_no_cpu();
+	if (unlikely(!lk_cpus || cpu >= lk_nr_cpus))
+		return NULL;
 	return lk_cpus[cpu];
 }
 

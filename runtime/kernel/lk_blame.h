@@ -112,7 +112,7 @@ static bool lk_task_waits(struct task_struct *task)
 
 	for (i = 0; i < LK_WAYS; i++)
 		if (lk_wait_task[set][i] == task && !lk_waits[set][i].tentative &&
-		    lk_is_of_task(&lk_waits[set][i], task))
+		    lk_is_of_task(&lk_waits[set][i], task) && !lk_is_interrupted(&lk_waits[set][i]))
 			return true;
 	return false;
 }

@@ -1210,7 +1210,7 @@ static bool lk_sleeps_for(const struct lk_wait *w)
 
 static bool lk_wait_is_gone(struct lk_wait *w, struct lk_link *l, u64 now)
 {
-	if (lk_hinted(w->task) != w->task || w->task->pid != w->tid)
+	if (lk_hinted(w->task) != w->task || w->task->pid != w->tid || lk_is_past_restart(w, now))
 		return true;
 	if (!lk_is_task_wait(w) ||
 	    (!l->found &&

@@ -93,7 +93,7 @@ struct lk_guard_plan {
 struct lk_guard_at {
 	const char *point;
 	const void *regs;
-	int remaining; /* what the handler may still do: it only becomes less */
+	int remaining; /* what the handler may still do, of which each read is a part */
 	bool breakpoint;
 };
 
@@ -101,7 +101,7 @@ struct lk_guard_at {
 #ifdef STAP_SUPPRESS_TIME_LIMITS_ENABLE
 #define LK_GUARD_REMAINING(c) 0
 #else
-#define LK_GUARD_REMAINING(c) ((c)->actionremaining)
+#define LK_GUARD_REMAINING(c) ((c)->actionremaining--)
 #endif
 #define LK_GUARD_IS_KPROBE(c) \
 	((c)->probe_type == stp_probe_type_kprobe || (c)->probe_type == stp_probe_type_kretprobe)

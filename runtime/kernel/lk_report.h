@@ -144,8 +144,6 @@ static void lk_report_loss(void)
 		"without stack, stack table full (-DLOCKTAP_STACKS=N)");
 	LK_LOSS("deep", s.deep, "stacks cut");
 	LK_LOSS("skipped", lk_skips(), "probe hits skipped by stap or missed by kprobes");
-	LK_LOSS("unwatched", atomic64_read(&lk_unwatched),
-		"probe hits on CPUs that came online later");
 	if (waits) {
 		LK_LOSS("unmatched", s.unmatched, "begins or ends without their partner");
 		LK_LOSS("open", lk_open_waits(), "waits not over yet");

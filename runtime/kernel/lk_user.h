@@ -639,8 +639,6 @@ struct lk_user_call {
 	u32 val;
 };
 
-static unsigned long lk_user_restart_fn; /* futex_wait_restart() */
-
 static bool lk_user_is_compat(struct task_struct *task, const struct pt_regs *regs)
 {
 #ifdef CONFIG_COMPAT
@@ -703,14 +701,6 @@ static void lk_user_call_of(struct task_struct *task, const struct pt_regs *regs
 	case 455: /* futex_wait */
 		call->form = LK_FORM_WAIT_BITSET;
 		call->val = regs->si;
-		break;
-	case 219: /* restart_syscall: after a signal or a freezer */
-		if (!lk_user_restart_fn ||
-		    (unsigned long)READ_ONCE(task->restart_block.fn) != lk_user_restart_fn)
-			break;
-		call->form = LK_FORM_WAIT;
-		call->uaddr = (unsigned long)READ_ONCE(task->restart_block.futex.uaddr);
-		call->val = READ_ONCE(task->restart_block.futex.val);
 		break;
 	}
 }

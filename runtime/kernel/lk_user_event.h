@@ -13,15 +13,6 @@
 #include "lk_hold.h"
 #include "lk_user.h"
 
-/*
- * A wait that a signal has interrupted. The lock function may go on with it, at the same place
- * on its stack as soon as the program's handler is through; else it found the lock free, and
- * nothing tells when.
- */
-#define LK_F_RESTARTS 0x200u
-#define LK_F_GOES_ON 0x400u
-#define LK_RESTART_NS (100 * NSEC_PER_MSEC)
-
 static int _stp_pid; /* SystemTap's runtime has it further on */
 
 /* lk_record.h */
@@ -118,10 +109,22 @@ static void lk_user_hold_waited(struct lk_cpu *cpu, const struct lk_event *ev)
 	h->block_ns += ev->block_ns;
 }
 
+/* With no handler of the program's the kernel itself may go on, and the call's words are gone. */
+static bool lk_user_is_restarted(const struct pt_regs *regs)
+{
+	return regs->orig_ax == 219 && !lk_user_is_compat(current, regs); /* restart_syscall */
+}
+
 static bool lk_user_goes_on(const struct lk_wait *w, const struct lk_user_wait *u, u64 now)
 {
-	return w->flags == LK_F_RESTARTS && lk_is_of_task(w, current) && !u->idle &&
-	       w->lock == u->lock && w->user_sp == u->sp && now - w->phase_ns < LK_RESTART_NS;
+	struct pt_regs regs;
+
+	if (!lk_is_interrupted(w) || !lk_is_of_task(w, current) || !lk_user_regs(current, &regs) ||
+	    w->user_sp != regs.sp)
+		return false;
+	if (lk_user_is_restarted(&regs)) /* however long it was stopped */
+		return true;
+	return u && !u->idle && w->lock == u->lock && now - w->phase_ns < LK_RESTART_NS;
 }
 
 /* The function that sleeps in a futex is entered. 1: a wait for a lock has begun. */
@@ -131,6 +134,7 @@ static int lk_user_begin(const struct lk_at *at)
 	struct lk_cpu *cpu = lk_this_cpu();
 	struct lk_user_wait u;
 	struct lk_wait *w;
+	bool known;
 
 	if (unlikely(!cpu))
 		return 0;
@@ -139,15 +143,18 @@ static int lk_user_begin(const struct lk_at *at)
 		return cpu->ev.op == LK_BEGIN && cpu->ev.valid;
 	cpu->ev.op = LK_NONE;
 	cpu->ev.valid = 0;
-	if (lk_user_ignores(LK_USER_KINDS) || !lk_user_wait_of(current, &u))
+	if (lk_user_ignores(LK_USER_KINDS))
 		return 0;
+	known = lk_user_wait_of(current, &u);
 	w = lk_user_open_wait();
-	if (w && lk_user_goes_on(w, &u, now)) {
+	if (w && lk_user_goes_on(w, known ? &u : NULL, now)) {
 		w->flags = LK_F_GOES_ON;
 		return 0;
 	}
 	if (w)
 		lk_task_wait_lose(cpu, w);
+	if (!known)
+		return 0;
 	if (u.idle) {
 		cpu->counts.idle++;
 		return 0;
@@ -178,7 +185,7 @@ static int lk_user_end(const struct lk_at *at, s64 ret)
 	int told;
 
 	if (unlikely(!cpu))
-		return lk_wait_unwatched(0, LK_USER_KINDS);
+		return 0;
 	cpu->stay_masked = 1;
 	if (!lk_user_first(cpu, at))
 		return cpu->ev.op == LK_END && cpu->ev.valid;
@@ -188,7 +195,7 @@ static int lk_user_end(const struct lk_at *at, s64 ret)
 	if (!w)
 		return 0;
 	/* Another's, or interrupted before: this is the end of another sleep. */
-	if (!lk_is_of_task(w, current) || w->flags == LK_F_RESTARTS) {
+	if (!lk_is_of_task(w, current) || lk_is_interrupted(w)) {
 		lk_task_wait_lose(cpu, w);
 		return 0;
 	}

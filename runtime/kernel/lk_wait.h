@@ -123,6 +123,23 @@ static inline unsigned int lk_wait_set(struct task_struct *task)
 	return hash_ptr(task, 32) % LK_WAIT_SETS;
 }
 
+/*
+ * A wait for a lock of a program that a signal has interrupted. The lock function may go on
+ * with it, at the same place on its stack as soon as the program's handler is through; else it
+ * has found the lock free, and nothing tells when.
+ */
+#define LK_RESTART_NS (100 * NSEC_PER_MSEC)
+
+static inline bool lk_is_interrupted(const struct lk_wait *w)
+{
+	return lk_is_user(w->kind) && READ_ONCE(w->flags) == LK_F_RESTARTS;
+}
+
+static inline bool lk_is_past_restart(const struct lk_wait *w, u64 now)
+{
+	return lk_is_interrupted(w) && now - w->phase_ns >= LK_RESTART_NS;
+}
+
 /* No open wait in this set, of any task? The usual case, and quick. */
 static inline bool lk_wait_set_empty(unsigned int set)
 {
@@ -354,6 +371,7 @@ static int lk_spin_begin(struct lk_cpu *cpu, unsigned int level, unsigned long l
 		inner = lk_inside_task_wait(current, lock);
 	if (unlikely(cpu->nspin >= LK_SPIN_DEPTH)) {
 		cpu->counts.waits_full++;
+		cpu->ev.op = LK_NONE;
 		return 0;
 	}
 	top = &cpu->spin[cpu->nspin++];
@@ -399,17 +417,19 @@ static bool lk_percpu_busy(unsigned long lock)
 }
 
 /*
- * Is an open wait continued by a begin with these flags, or was its end
- * lost? A mutex's begins alternate between spinning and queued, others
+ * Is an open wait continued by a begin of its kind with these flags, or was
+ * its end lost? A mutex's begins alternate between spinning and queued, others
  * have one after the entry; only a mutex starts again with the same flags
  * as it continues. A task that has been queued then has a state to sleep in
  * (__mutex_lock_common() in kernel/locking/mutex.c); if somebody has just woken
  * it once more, the skip count decides.
  */
-static bool lk_continues(const struct lk_wait *w, u32 flags)
+static bool lk_continues(const struct lk_wait *w, unsigned int kind, unsigned int mode, u32 flags)
 {
-	if (w->tid != current->pid || w->flags == flags)
+	if (!lk_is_of_task(w, current) || w->kind != kind || w->mode != mode || w->flags == flags)
 		return false;
+	if (kind != LK_MUTEX)
+		return w->flags == LK_F_ENTRY;
 	return flags != (LK_F_MUTEX | LK_F_SPIN) || READ_ONCE(current->__state) != TASK_RUNNING ||
 	       w->skipped == lk_skips();
 }
@@ -423,7 +443,7 @@ static int lk_task_begin(struct lk_cpu *cpu, unsigned long lock, unsigned int ki
 
 	if (w && w->flags == flags && lk_again(cpu, LK_BEGIN, lock))
 		return cpu->ev.valid;
-	if (w && lk_continues(w, flags)) {
+	if (w && lk_continues(w, kind, mode, flags)) {
 		bool begins = w->tentative && busy;
 
 		lk_wait_phase(w, flags, lk_now_ns());
@@ -436,8 +456,10 @@ static int lk_task_begin(struct lk_cpu *cpu, unsigned long lock, unsigned int ki
 	if (w)
 		lk_task_wait_lose(cpu, w);
 	w = lk_task_wait_new(cpu, current);
-	if (!w)
+	if (!w) {
+		cpu->ev.op = LK_NONE; /* nor is its end the last one's */
 		return 0;
+	}
 	lk_wait_open(w, lock, kind, mode, flags, lk_now_ns());
 	if (kind == LK_PERCPU_RWSEM)
 		w->spinning = 0; /* it sleeps through the RCU grace period */
@@ -478,24 +500,6 @@ static int lk_tp_begin(const struct lk_at *at, unsigned long lock, u32 flags)
 	return lk_task_begin(cpu, lock, kind, mode, flags);
 }
 
-/*
- * A wait of the present task is over on a CPU that is not watched: no event, and its entry is
- * nobody's, which the next who comes upon it counts.
- */
-static noinline int lk_wait_unwatched(unsigned long lock, u32 kinds)
-{
-	unsigned int set = lk_wait_set(current), i;
-
-	for (i = 0; i < LK_WAYS; i++) {
-		struct lk_wait *w = &lk_waits[set][i];
-
-		if (lk_wait_task[set][i] == current && kinds & 1u << w->kind &&
-		    (!lock || w->lock == lock))
-			WRITE_ONCE(w->tid, 0);
-	}
-	return 0;
-}
-
 /* The lock:contention_end tracepoint. 1: a wait is over. */
 static int lk_tp_end(const struct lk_at *at, unsigned long lock, s64 ret)
 {
@@ -504,7 +508,7 @@ static int lk_tp_end(const struct lk_at *at, unsigned long lock, s64 ret)
 	struct lk_wait *w;
 
 	if (unlikely(!cpu))
-		return lk_wait_unwatched(lock, ~0u);
+		return 0;
 	level = lk_level(at);
 	for (n = cpu->nspin; n && cpu->spin[n - 1].level >= level; n--)
 		if (cpu->spin[n - 1].lock == lock && cpu->spin[n - 1].level == level)
@@ -560,11 +564,10 @@ static int lk_task_entry(unsigned long lock, unsigned int kind)
 }
 
 /*
- * The task's open wait of a kind as a writer, or one that may turn out to be none. A task is
- * in one function that waits at a time, so of several the newest is meant, and the ends of the
- * others were not seen.
+ * The task's open wait of a kind as a writer. A task is in one function that waits at a time, so
+ * of several the newest is meant, and the ends of the others were not seen.
  */
-static struct lk_wait *lk_task_newest(struct lk_cpu *cpu, unsigned int kind, bool tentative)
+static struct lk_wait *lk_task_newest(struct lk_cpu *cpu, unsigned int kind)
 {
 	unsigned int set = lk_wait_set(current), i;
 	struct lk_wait *newest = NULL;
@@ -572,8 +575,7 @@ static struct lk_wait *lk_task_newest(struct lk_cpu *cpu, unsigned int kind, boo
 	for (i = 0; i < LK_WAYS; i++) {
 		struct lk_wait *w = &lk_waits[set][i], *older = w;
 
-		if (lk_wait_task[set][i] != current || w->kind != kind || w->mode != LK_W ||
-		    (tentative && !w->tentative))
+		if (lk_wait_task[set][i] != current || w->kind != kind || w->mode != LK_W)
 			continue;
 		if (lk_is_of_task(w, current) && (!newest || w->begin_ns >= newest->begin_ns)) {
 			older = newest;
@@ -595,11 +597,12 @@ static int lk_task_return(unsigned int kind, unsigned long lock, s64 ret)
 	struct lk_wait *w;
 
 	if (unlikely(!cpu))
-		return lk_wait_unwatched(0, 1u << kind);
-	w = lk_task_newest(cpu, kind, false);
+		return 0;
+	w = lk_task_newest(cpu, kind);
 	if (w && lock && w->lock != lock) {
 		lk_task_wait_lose(cpu, w);
-		w = NULL;
+		cpu->ev.op = LK_NONE;
+		return 0;
 	}
 	if (w) {
 		int told = lk_task_close(cpu, w, ret);
@@ -621,13 +624,19 @@ static int lk_percpu_synced(void)
 
 	if (unlikely(!cpu))
 		return 0;
-	w = lk_task_newest(cpu, LK_PERCPU_RWSEM, true);
-	if (!w || !lk_percpu_busy(w->lock))
+	w = lk_task_newest(cpu, LK_PERCPU_RWSEM);
+	if (!w)
+		return 0;
+	if (!w->tentative) /* another handler may have been told so */
+		return cpu->ev.op == LK_BEGIN && cpu->ev.at_return && cpu->ev.lock == w->lock &&
+		       cpu->ev.task == current && cpu->ev.valid;
+	if (!lk_percpu_busy(w->lock))
 		return 0;
 	w->tentative = 0;
 	if (unlikely(lk_opt.events))
 		lk_stat_begin(w);
 	lk_event(cpu, LK_BEGIN, w, 1);
+	cpu->ev.at_return = 1;
 	return 1;
 }
 

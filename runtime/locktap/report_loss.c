@@ -30,7 +30,6 @@ static const struct {
 	  "without stack, stack table full (-DLOCKTAP_STACKS=N)" },
 	{ "deep", "stacks cut" },
 	{ "skipped", "probe hits skipped by stap or missed by kprobes" },
-	{ "unwatched", "probe hits on CPUs that came online later" },
 	{ "unmatched", "begins or ends without their partner" },
 	{ "open", "waits not over yet" },
 	{ "inner",

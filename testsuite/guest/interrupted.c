@@ -2,10 +2,12 @@
 /*
  * Waits for a mutex that a signal interrupts, while the mutex is let go: the waiter takes
  * it without asking the kernel again. Between them it is idle, while another thread holds
- * the mutex and nobody waits, and then it waits once more in the usual way.
+ * the mutex and nobody waits, and then it waits once more in the usual way.  At the end the
+ * whole process is stopped a few times while it waits, and goes on.
  *
- * Prints `interrupted MUTEX ROUNDS CUT_NS WAIT_NS`: how long the interrupted waits were,
- * up to where the mutex was let go, and the others.
+ * Prints `interrupted MUTEX ROUNDS WAITS CUT_NS WAIT_NS`: how many waits were interrupted,
+ * and how many others there were; how long the first were, up to where the mutex was let go,
+ * and the others.
  */
 #define _GNU_SOURCE
 #include <pthread.h>
@@ -14,10 +16,12 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/syscall.h>
+#include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
 #define ROUNDS 10
+#define STOPS 3
 #define MS 1000000L
 
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
@@ -111,7 +115,33 @@ static void *waiter(void *unused)
 		pthread_mutex_unlock(&mutex);
 		atomic_fetch_add(&step, 1);
 	}
+	for (round = 0; round < STOPS; round++) {
+		struct timespec until;
+
+		until_step(4 * ROUNDS + 2 * round + 1);
+		clock_gettime(CLOCK_REALTIME, &until);
+		until.tv_sec += 1000;
+		from = now_ns();
+		pthread_mutex_timedlock(&mutex, &until);
+		wait_ns += now_ns() - from;
+		pthread_mutex_unlock(&mutex);
+		atomic_fetch_add(&step, 1);
+	}
 	return NULL;
+}
+
+/* By another process, since it is all threads that stop. */
+static void be_stopped(void)
+{
+	pid_t self = getpid(), other = fork();
+
+	if (!other) {
+		kill(self, SIGSTOP);
+		pause_ms(30);
+		kill(self, SIGCONT);
+		_exit(0);
+	}
+	waitpid(other, NULL, 0);
 }
 
 int main(void)
@@ -152,8 +182,17 @@ int main(void)
 		pthread_mutex_unlock(&mutex);
 		until_step(4 * round + 4);
 	}
+	for (round = 0; round < STOPS; round++) {
+		pthread_mutex_lock(&mutex);
+		atomic_fetch_add(&step, 1);
+		until_in(SYS_futex);
+		be_stopped();
+		pause_ms(20);
+		pthread_mutex_unlock(&mutex);
+		until_step(4 * ROUNDS + 2 * round + 2);
+	}
 	pthread_join(thread, NULL);
-	printf("interrupted\t0x%lx\t%d\t%ld\t%ld\n", (unsigned long)&mutex,
-	       ROUNDS, cut_ns, wait_ns);
+	printf("interrupted\t0x%lx\t%d\t%d\t%ld\t%ld\n", (unsigned long)&mutex,
+	       ROUNDS, ROUNDS + STOPS, cut_ns, wait_ns);
 	return 0;
 }
