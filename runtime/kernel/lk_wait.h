@@ -196,17 +196,6 @@ static inline bool lk_is_of_task(const struct lk_wait *w, const struct task_stru
 	return READ_ONCE(w->tid) == task->pid;
 }
 
-static struct lk_wait *lk_task_wait_free(struct task_struct *task)
-{
-	unsigned int set = lk_wait_set(task), i;
-
-	for (i = 0; i < LK_WAYS; i++)
-		if (!READ_ONCE(lk_wait_task[set][i]) &&
-		    cmpxchg(&lk_wait_task[set][i], NULL, task) == NULL)
-			return &lk_waits[set][i];
-	return NULL;
-}
-
 /* The place of one that has gone away in its wait. */
 static noinline struct lk_wait *lk_task_wait_heir(struct lk_cpu *cpu, struct task_struct *task)
 {
@@ -231,13 +220,16 @@ static noinline struct lk_wait *lk_task_wait_heir(struct lk_cpu *cpu, struct tas
 static struct lk_wait *lk_task_wait_new(struct lk_cpu *cpu, struct task_struct *task)
 {
 	unsigned int set = lk_wait_set(task), i;
-	struct lk_wait *w;
+	struct task_struct **key = lk_wait_task[set];
+	struct lk_wait *w = lk_waits[set];
 
-	for (i = 0; i < LK_WAYS; i++)
-		if (lk_wait_task[set][i] == task && !lk_is_of_task(&lk_waits[set][i], task))
-			lk_task_wait_lose(cpu, &lk_waits[set][i]);
-	w = lk_task_wait_free(task);
-	return w ? w : lk_task_wait_heir(cpu, task);
+	for (i = 0; i < LK_WAYS; i++, key++, w++) {
+		if (unlikely(*key == task) && !lk_is_of_task(w, task))
+			lk_task_wait_lose(cpu, w);
+		if (!READ_ONCE(*key) && cmpxchg(key, NULL, task) == NULL)
+			return w;
+	}
+	return lk_task_wait_heir(cpu, task);
 }
 
 static bool lk_inside_task_wait(struct task_struct *task, unsigned long lock)
