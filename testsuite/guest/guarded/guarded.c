@@ -65,7 +65,7 @@ static DEFINE_MUTEX(gd_one);
 
 #define GD_SITES(F)						\
 	F(spin) F(raw) F(rwlock) F(mutex) F(rwsem) F(rtmutex)	\
-	F(parts) F(blocks) F(divide) F(forever) F(pointers) F(next) F(return) F(much)
+	F(parts) F(straight) F(blocks) F(divide) F(forever) F(pointers) F(next) F(return) F(much)
 
 #define GD_SITE(name)						\
 static noinline void gd_##name(struct guarded *g)		\
