@@ -813,7 +813,7 @@ static int lk_wait_got(void)
 		return 0;
 	if (!ev->got_known) {
 		h = lk_held_find(cpu, ev->lock);
-		ev->got = !h || !h->told;
+		ev->got = !h || !(h->told || h->inner); /* as `acquire` was not */
 		ev->got_known = 1;
 		if (h)
 			h->told = 1;
