@@ -1012,6 +1012,16 @@ static __always_inline int lk_leave_lock(const struct lk_at *at, unsigned long l
 			return ev->valid;
 		}
 	}
+	if (lk_spins(kind) && !place) {
+		bool inner;
+
+		lk_entry_caller(cpu, at, &inner);
+		if (inner) {
+			cpu->counts.inner_ops++;
+			ev->valid = 0;
+			return 0;
+		}
+	}
 	if (lk_kernel.blames)
 		lk_blame_release(cpu, at, NULL, now);
 	cpu->counts.held++;
